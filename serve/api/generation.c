@@ -288,13 +288,23 @@ static void submitted(void *user)
     }
 }
 
+/* How many requests may be in the engine at a time; 0: the queue is too small for one. */
+static uint32_t max_in_flight(const struct generation *g)
+{
+    const uint32_t room = g->server->options.max_queue / g->run->answers_per_request;
+    const uint32_t n = g->n_requests < MAX_IN_FLIGHT ? g->n_requests : MAX_IN_FLIGHT;
+    return n < room ? n : room;
+}
+
 void generation_submit_more(struct generation *g)
 {
     struct generation_run *run = g->run;
+    if (run->submitting) /* n_submitted is the job's */
+        return;
     const uint32_t in_flight = run->n_submitted - run->n_ended;
-    uint32_t end = run->n_submitted + MAX_IN_FLIGHT - in_flight;
+    uint32_t end = run->n_submitted + max_in_flight(g) - in_flight;
     end = end < g->n_requests ? end : g->n_requests;
-    if (run->submitting || end == run->n_submitted)
+    if (end == run->n_submitted)
         return;
     run->job_end = end;
     run->submitting = true;
@@ -314,11 +324,10 @@ static bool admit(struct generation *g, struct api_error *error)
 {
     const struct model *m = g->model;
     const struct options *o = &g->server->options;
-    const uint32_t first = g->n_requests < MAX_IN_FLIGHT ? g->n_requests : MAX_IN_FLIGHT;
-    const uint32_t wanted = first * g->run->answers_per_request;
-    if (wanted > o->max_queue)
+    const uint32_t wanted = max_in_flight(g) * g->run->answers_per_request;
+    if (wanted == 0)
         return api_fail(error, 400, NULL, "n", "%u answers exceed the queue of %u (--max-queue).",
-                        (unsigned)wanted, (unsigned)o->max_queue);
+                        (unsigned)g->run->answers_per_request, (unsigned)o->max_queue);
     if (m->n_answers + wanted <= o->max_queue)
         return true;
     const double running = m->info.max_seqs > 0 ? m->info.max_seqs : 1;

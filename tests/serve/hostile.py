@@ -189,6 +189,12 @@ def test_timeouts():
 def test_full_queue():
     """More than the queue holds: 429 with Retry-After, and all that was accepted is answered."""
     with Server(["--max-queue", "4", "--parallel", "2"]) as s:
+        # prompts take their turns; several answers to one prompt cannot
+        prompts = {"prompt": ["a", "b", "c", "d", "e", "f"], "max_tokens": 2}
+        status, _, answer = s.post("/v1/completions", prompts)
+        assert status == 200 and len(answer["choices"]) == 6, answer
+        status, _, answer = s.post("/v1/completions", {**prompts, "n": 5})
+        assert status == 400 and answer["error"]["param"] == "n", answer
         results = []
 
         def ask():
