@@ -132,9 +132,9 @@ static bool can_write(struct exchange *x)
     return true;
 }
 
-/* After writing: wakes the connection, or drops a client that does not read. It has had no chance to
- * read what is written in this turn, which may be long: the events at the end of an answer repeat
- * it. */
+/* After writing: wakes the connection, or drops a client that does not read. It has had no chance
+ * to read what is written in this turn, which may be long: the events at the end of an answer
+ * repeat it. */
 static void written(struct exchange *x)
 {
     struct exchange_io *io = x->io;

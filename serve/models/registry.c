@@ -10,10 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
-#if defined(QUIRE_BUNDLED_MODEL)
-#define BUNDLED_NAME "quire-tiny"
-#endif
-
 struct registry {
     struct server *server;
     void (*events)(struct model *m);
@@ -433,11 +429,11 @@ bool registry_set_models(struct registry *r, const struct option_list *models,
 {
     struct registry_list list = { .n = 0 };
     bool ok = true;
-#if defined(BUNDLED_NAME)
+#if defined(QUIRE_BUNDLED_MODEL)
     if (models->n == 0 && r->n > 0 && r->models[0]->path == NULL)
         list.models[list.n++] = r->models[0];
     else if (models->n == 0)
-        ok = list_model(r, &list, BUNDLED_NAME, true, error);
+        ok = list_model(r, &list, "quire-tiny", true, error);
 #endif
     for (uint32_t i = 0; i < models->n && ok; i++)
         ok = list_model(r, &list, models->text[i], false, error);
