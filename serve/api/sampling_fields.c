@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling_fields.h"
 #include "keys.h"
-#include "metrics.h"
 #include "server.h"
 #include <math.h>
 #include <stddef.h>
@@ -279,8 +278,6 @@ static void refuse_constraints(struct fields *f)
         fields_unsupported(f, names[i], NULL);
 }
 
-static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
-
 bool sampling_fields_read(struct fields *f, struct generation *g)
 {
     struct sampling_choice *c = generation_alloc(g, sizeof *c);
@@ -288,8 +285,6 @@ bool sampling_fields_read(struct fields *f, struct generation *g)
     if (c == NULL)
         return api_fail(f->error, 500, NULL, NULL, "out of memory");
     g->sampling_choice = c;
-    f->ignored = count_ignored;
-    f->user = g->server->metrics;
     read_numbers(f, c);
     read_samplers(f, c);
     read_logit_bias(f, g, c);
