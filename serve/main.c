@@ -18,6 +18,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
@@ -33,6 +34,7 @@ struct program {
     int signal_fd;
     double drain_until; /* loop_now() */
     struct loop_timer drain;
+    struct model *first; /* of the list at the start */
     struct model_waiter preload;
     int notify_fd; /* of the supervisor, or -1 */
     int argc;
@@ -65,7 +67,7 @@ static void check_drained(void *user)
 /* SIGHUP: reads the options again; the list of models and their aliases take effect. */
 static void reload(struct program *p)
 {
-    struct options fresh;
+    struct options fresh = { 0 };
     struct api_error error = { 0 };
     bool exit_now = false;
     if (options_read(&fresh, p->argc, p->argv, &exit_now) == 0 &&
@@ -73,6 +75,7 @@ static void reload(struct program *p)
         say(p, QUIRE_LOG_INFO, "models reloaded", NULL, NULL);
     else
         say(p, QUIRE_LOG_ERROR, "models not reloaded", "error", error.message);
+    free(fresh.config_text); /* the registry has copies */
 }
 
 static void signalled(void *user, uint32_t events)
@@ -115,11 +118,10 @@ static bool watch_signals(struct program *p)
 static void preloaded(void *user, const struct api_error *error)
 {
     struct program *p = user;
-    struct model *m = registry_model(p->server.registry, 0);
     if (error == NULL) {
-        say(p, QUIRE_LOG_INFO, "ready", "model", m->name);
+        say(p, QUIRE_LOG_INFO, "ready", "model", p->first->name);
         notify_send(p->notify_fd, "READY=1");
-        model_release(p->server.registry, m);
+        model_release(p->server.registry, p->first);
         return;
     }
     say(p, QUIRE_LOG_ERROR, "cannot start", "error", error->message);
@@ -160,7 +162,8 @@ static int serve(struct program *p)
     for (int i = 0; i < n; i++)
         say(p, QUIRE_LOG_INFO, "listening", "url", listeners[i].url);
     p->preload = (struct model_waiter){ .ready = preloaded, .user = p };
-    model_acquire(s->registry, registry_model(s->registry, 0), &p->preload);
+    p->first = registry_model(s->registry, 0);
+    model_acquire(s->registry, p->first, &p->preload);
     loop_run(s->loop);
     listen_remove_files(listeners, (unsigned)n);
     return p->exit_code;

@@ -291,7 +291,7 @@ static void submitted(void *user)
 void generation_submit_more(struct generation *g)
 {
     struct generation_run *run = g->run;
-    if (run->submitting)
+    if (run->submitting) /* n_submitted is the job's */
         return;
     uint32_t end = run->n_ended + run->max_in_flight;
     end = end < g->n_requests ? end : g->n_requests;

@@ -1,50 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json_memory.h"
 #include <setjmp.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-/* Blocks that a running json_memory_load() of this thread has allocated. Jansson's allocation
- * functions have no user pointer, hence the variable of the thread. */
+/* Precedes every block, so that one that the parser frees is found at once. */
+struct block {
+    struct block *previous, *next; /* of a running json_memory_load() */
+    max_align_t data[];
+};
+
+/* A running json_memory_load() of this thread and its blocks. Jansson's allocation functions have
+ * no user pointer, hence the variable of the thread. */
 static _Thread_local struct {
     bool active;
     jmp_buf failed; /* leaves the parser: it holds nothing but these blocks */
-    void **blocks;
-    size_t n, capacity;
+    struct block *first;
 } parse;
-
-static bool record(void *block)
-{
-    if (parse.n == parse.capacity) {
-        const size_t capacity = parse.capacity ? 2 * parse.capacity : 64;
-        void **grown = realloc(parse.blocks, capacity * sizeof *grown);
-        if (grown == NULL)
-            return false;
-        parse.blocks = grown;
-        parse.capacity = capacity;
-    }
-    parse.blocks[parse.n++] = block;
-    return true;
-}
 
 static void *allocate(size_t size)
 {
-    void *block = malloc(size);
-    if (!parse.active || (block != NULL && record(block)))
-        return block;
-    free(block);
-    longjmp(parse.failed, 1);
+    struct block *b = size < SIZE_MAX - sizeof *b ? malloc(sizeof *b + size) : NULL;
+    if (!parse.active)
+        return b ? b->data : NULL;
+    if (b == NULL)
+        longjmp(parse.failed, 1);
+    b->previous = NULL;
+    b->next = parse.first;
+    if (b->next != NULL)
+        b->next->previous = b;
+    parse.first = b;
+    return b->data;
 }
 
-static void release(void *block)
+static void release(void *data)
 {
-    if (parse.active)
-        for (size_t i = parse.n; i-- > 0;) /* most blocks that the parser frees are young */
-            if (parse.blocks[i] == block) {
-                parse.blocks[i] = parse.blocks[--parse.n];
-                break;
-            }
-    free(block);
+    if (data == NULL)
+        return;
+    struct block *b = (struct block *)(void *)((char *)data - offsetof(struct block, data));
+    if (parse.active) {
+        *(b->previous ? &b->previous->next : &parse.first) = b->next;
+        if (b->next != NULL)
+            b->next->previous = b->previous;
+    }
+    free(b);
 }
 
 void json_memory_init(void) { json_set_alloc_funcs(allocate, release); }
@@ -58,10 +58,11 @@ json_t *json_memory_load(const char *text, size_t size, size_t flags, json_error
     if (!*no_memory)
         value = json_loadb(text, size, flags, error);
     parse.active = false;
-    for (size_t i = 0; *no_memory && i < parse.n; i++)
-        free(parse.blocks[i]);
-    free(parse.blocks);
-    parse.blocks = NULL;
-    parse.n = parse.capacity = 0;
+    for (struct block *b = *no_memory ? parse.first : NULL; b != NULL;) {
+        struct block *next = b->next;
+        free(b);
+        b = next;
+    }
+    parse.first = NULL;
     return value;
 }

@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Makes Jansson allocate through this module, on all threads; once, before its first use. Memory
- * that it returns (json_dumps) is still freed by free(). */
+/* Makes Jansson allocate through this module, on all threads; once, before its first use. Texts
+ * of json_dumps() are not for free(): use json_dump_callback(). */
 void json_memory_init(void);
 
 /* json_loadb(); *no_memory: an allocation failed, everything was freed and the result is NULL. */

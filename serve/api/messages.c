@@ -42,13 +42,16 @@ static const char *matched_stop(struct generation *g)
     const struct quire_tokenizer *tok = quire_engine_tokenizer(g->model->engine);
     const int32_t *ids = (const int32_t *)(const void *)m->tokens.data;
     const size_t n = m->tokens.size / sizeof *ids, end = g->answers[0].text.size;
+    const uint32_t flags =
+        QUIRE_DETOKENIZE_CONTINUES |
+        (r->flags & QUIRE_REQUEST_SHOW_SPECIAL ? (uint32_t)QUIRE_DETOKENIZE_SPECIAL : 0u);
     size_t size = 0;
     if (n == 0 || quire_tokenizer_is_eog(tok, ids[n - 1]) ||
-        quire_tokenizer_decode(tok, ids, n, 0, NULL, 0, &size, NULL) != QUIRE_OK)
+        quire_tokenizer_decode(tok, ids, n, flags, NULL, 0, &size, NULL) != QUIRE_OK)
         return NULL;
     char *text = generation_alloc(g, size + 1);
     if (text == NULL || end > size ||
-        quire_tokenizer_decode(tok, ids, n, 0, text, size, &size, NULL) != QUIRE_OK)
+        quire_tokenizer_decode(tok, ids, n, flags, text, size, &size, NULL) != QUIRE_OK)
         return NULL;
     for (uint32_t i = 0; i < r->n_stop; i++)
         if (strncmp(text + end, r->stop[i], strlen(r->stop[i])) == 0)
@@ -180,8 +183,11 @@ static const char *read_system(struct fields *f, struct generation *g)
     struct text joined = { 0 };
     if (!fields_value(f, "system", &v))
         return NULL;
-    if (json_is_string(v))
-        return json_string_value(v);
+    if (json_is_string(v)) {
+        const char *system = NULL;
+        fields_string(f, "system", &system);
+        return system;
+    }
     if (!json_is_array(v))
         fields_fail(f, "system", "system must be a string or an array of text blocks.");
     for (size_t i = 0; i < json_array_size(v); i++) {

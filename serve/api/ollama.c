@@ -6,6 +6,7 @@
 #include "ollama_common.h"
 #include "openai_answer.h"
 #include "server.h"
+#include <stdio.h>
 #include <string.h>
 
 struct ollama {
@@ -102,7 +103,7 @@ static const struct generation_format load_format = { .work = no_work, .finish =
 
 /* ---- Requests */
 
-static const char *const harmless[] = { "keep_alive", "logprobs", NULL };
+static const char *const harmless[] = { "keep_alive", NULL };
 
 /* What both routes have in common. */
 static bool read_common(struct fields *f, struct generation *g, bool chat)
@@ -120,6 +121,7 @@ static bool read_common(struct fields *f, struct generation *g, bool chat)
     json_t *v = json_object_get(g->body, "format");
     fields_unsupported(f, "format", json_is_string(v) ? json_string("") : NULL);
     fields_unsupported(f, "think", json_false());
+    fields_unsupported(f, "logprobs", json_false());
     return f->error->status == 0;
 }
 
@@ -131,6 +133,19 @@ static void only_load(struct generation *g)
     g->format = &load_format;
 }
 
+/* Images of messages. */
+static bool refuse_images(json_t *messages, struct api_error *error)
+{
+    for (size_t i = 0; i < json_array_size(messages); i++) {
+        char param[64];
+        snprintf(param, sizeof param, "messages[%zu].images", i);
+        if (json_array_size(json_object_get(json_array_get(messages, i), "images")) > 0)
+            return api_fail(error, 400, "unsupported_parameter", param, "%s is not supported.",
+                            param);
+    }
+    return true;
+}
+
 static bool parse_chat(struct generation *g, struct api_error *error)
 {
     struct fields f = { .error = error };
@@ -139,7 +154,7 @@ static bool parse_chat(struct generation *g, struct api_error *error)
         return false;
     fields_unsupported(&f, "tools", json_array());
     fields_array(&f, "messages", 4096, &messages);
-    if (!fields_finish(&f, harmless))
+    if (!fields_finish(&f, harmless) || !refuse_images(messages, error))
         return false;
     if (json_array_size(messages) > 0)
         return chat_messages_read(g, &g->requests[0], messages, "messages", error);

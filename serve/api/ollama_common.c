@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ollama_common.h"
 #include "json_build.h"
-#include "metrics.h"
+#include "openai_answer.h"
 #include "sampling_fields.h"
 #include "server.h"
 #include <stdio.h>
 #include <string.h>
-
-static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
 
 bool ollama_read_model(struct fields *f, struct generation *g)
 {
     static const char tag[] = ":latest";
     const char *name = NULL;
     char plain[256];
-    f->ignored = count_ignored;
-    f->user = g->server->metrics;
+    openai_count_ignored(f, g);
     if (!fields_string(f, "model", &name) && !fields_string(f, "name", &name))
         return fields_fail(f, "model", "model is missing.");
     snprintf(plain, sizeof plain, "%s", name);

@@ -31,13 +31,18 @@ void openai_start(struct exchange *x, const struct generation_format *format, js
 
 static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
 
+void openai_count_ignored(struct fields *f, const struct generation *g)
+{
+    f->ignored = count_ignored;
+    f->user = g->server->metrics;
+}
+
 bool openai_answer_init(struct openai_answer *a, struct generation *g, struct fields *f,
                         const char *id_prefix)
 {
     const char *model = NULL;
     uint64_t random[2];
-    f->ignored = count_ignored;
-    f->user = g->server->metrics;
+    openai_count_ignored(f, g);
     if (getrandom(random, sizeof random, 0) != sizeof random)
         return api_fail(f->error, 500, NULL, NULL, "no random numbers");
     snprintf(a->id, sizeof a->id, "%s-%016llx%08llx", id_prefix, (unsigned long long)random[0],

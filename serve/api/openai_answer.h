@@ -27,6 +27,9 @@ void openai_start(struct exchange *x, const struct generation_format *format, js
                   uint32_t n, bool (*parse)(struct generation *g, struct api_error *error),
                   struct api_error *error);
 
+/* f counts ignored parameters from now on. */
+void openai_count_ignored(struct fields *f, const struct generation *g);
+
 /* Reads `model` and sets g->model, and id and time of the answer. f counts ignored parameters from
  * now on. */
 bool openai_answer_init(struct openai_answer *a, struct generation *g, struct fields *f,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sampling_fields.h"
 #include "keys.h"
-#include "metrics.h"
 #include "server.h"
 #include <math.h>
 #include <stddef.h>
@@ -14,6 +13,7 @@ enum {
     MAX_ANSWERS = 16,
     MAX_STOP = 16,
     MAX_STOP_TOKENS = 64,
+    MAX_STRING = 1024, /* bytes of a stop string, and of a breaker, which the loop tokenizes */
     MAX_BIAS = 1024,
     MAX_BREAKERS = 64,
     MAX_BREAKER_TOKENS = 32,
@@ -165,22 +165,24 @@ static void read_stop(struct fields *f, const char *name, struct generation *g,
     if (!fields_value(f, name, &v))
         return;
     const size_t n = json_is_array(v) ? json_array_size(v) : 1;
-    const char **stop = generation_alloc(g, (n + 1) * sizeof *stop);
+    if (r->n_stop + n > MAX_STOP) {
+        fields_fail(f, name, "%s has %zu strings; at most %d are allowed.", name, n, MAX_STOP);
+        return;
+    }
+    const char **stop = generation_alloc(g, (r->n_stop + n + 1) * sizeof *stop);
     if (stop == NULL) {
         api_fail(f->error, 500, NULL, NULL, "out of memory");
         return;
     }
-    if (n > MAX_STOP) {
-        fields_fail(f, name, "%s has %zu strings; at most %d are allowed.", name, n, MAX_STOP);
-        return;
-    }
+    if (r->n_stop > 0) /* of the parameter's other name */
+        memcpy(stop, r->stop, r->n_stop * sizeof *stop);
     for (size_t i = 0; i < n; i++) {
         const json_t *s = json_is_array(v) ? json_array_get(v, i) : v;
         stop[r->n_stop] = json_string_value(s);
         if (stop[r->n_stop] == NULL || strlen(stop[r->n_stop]) != json_string_length(s) ||
-            json_string_length(s) > 1024) {
-            fields_fail(f, name,
-                        "%s must be a string or an array of strings of at most 1024 bytes.", name);
+            json_string_length(s) > MAX_STRING) {
+            fields_fail(f, name, "%s must be a string or an array of strings of at most %d bytes.",
+                        name, MAX_STRING);
             return;
         }
         r->n_stop += stop[r->n_stop][0] != '\0';
@@ -276,8 +278,6 @@ static void refuse_constraints(struct fields *f)
         fields_unsupported(f, names[i], NULL);
 }
 
-static void count_ignored(void *user, const char *name) { metrics_ignored_parameter(user, name); }
-
 bool sampling_fields_read(struct fields *f, struct generation *g)
 {
     struct sampling_choice *c = generation_alloc(g, sizeof *c);
@@ -285,17 +285,17 @@ bool sampling_fields_read(struct fields *f, struct generation *g)
     if (c == NULL)
         return api_fail(f->error, 500, NULL, NULL, "out of memory");
     g->sampling_choice = c;
-    f->ignored = count_ignored;
-    f->user = g->server->metrics;
     read_numbers(f, c);
     read_samplers(f, c);
     read_logit_bias(f, g, c);
     if (fields_array(f, "dry_sequence_breakers", MAX_BREAKERS, &breakers))
         c->breakers = breakers;
     for (size_t i = 0; i < json_array_size(c->breakers); i++)
-        if (!json_is_string(json_array_get(c->breakers, i)))
+        if (!json_is_string(json_array_get(c->breakers, i)) ||
+            json_string_length(json_array_get(c->breakers, i)) > MAX_STRING)
             fields_fail(f, "dry_sequence_breakers",
-                        "dry_sequence_breakers must be an array of strings.");
+                        "dry_sequence_breakers must be an array of strings of at most %d bytes.",
+                        MAX_STRING);
     read_request(f, g);
     refuse_constraints(f);
     return f->error->status == 0;

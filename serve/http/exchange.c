@@ -3,6 +3,7 @@
 #include "exchange_io.h"
 #include "http.h"
 #include "router.h"
+#include "server.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,13 +124,24 @@ static bool can_write(struct exchange *x)
         memmove(io->out.data, io->out.data + io->out_start, io->out.size);
         io->out_start = 0;
     }
+    const double now = loop_now(x->server->loop);
+    if (now > io->turn) {
+        io->turn = now;
+        io->unread = io->out.size - io->out_start;
+    }
     return true;
 }
 
-/* After writing: wakes the connection, or drops a client that does not read. */
+/* After writing: wakes the connection, or drops a client that does not read. It has had no chance
+ * to read what is written in this turn, which may be long: the events at the end of an answer
+ * repeat it. */
 static void written(struct exchange *x)
 {
-    if (x->io->out.failed || x->io->out.size - x->io->out_start > MAX_UNREAD_BYTES)
+    struct exchange_io *io = x->io;
+    const size_t bytes = io->out.size - io->out_start - io->unread;
+    if (bytes > io->max_turn_bytes)
+        io->max_turn_bytes = bytes;
+    if (io->out.failed || io->unread > MAX_UNREAD_BYTES + io->max_turn_bytes)
         http_drop(x);
     else
         http_wake(x);

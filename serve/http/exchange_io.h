@@ -44,6 +44,9 @@ struct exchange_io {
     unsigned n_headers;
     struct text out; /* written and not sent yet, from out_start */
     size_t out_start;
+    double turn;              /* loop_now() of the last piece */
+    size_t unread;            /* bytes of earlier turns that were left then */
+    size_t max_turn_bytes;    /* the most that one turn has written */
     struct loop_timer report; /* calls x->aborted from the loop */
 };
 

@@ -59,13 +59,8 @@ static void push(struct loop_job **first, struct loop_job **last, struct loop_jo
     *last = job;
 }
 
-static void jobs_done(void *user, uint32_t events)
+static void call_done(struct loop *l)
 {
-    struct loop *l = user;
-    uint64_t count;
-    (void)events;
-    if (read(l->wakeup, &count, sizeof count) < 0)
-        return;
     pthread_mutex_lock(&l->lock);
     struct loop_job *job = l->done_first;
     l->done_first = NULL;
@@ -75,6 +70,15 @@ static void jobs_done(void *user, uint32_t events)
         job->done(job->user);
         job = next;
     }
+}
+
+static void jobs_done(void *user, uint32_t events)
+{
+    struct loop *l = user;
+    uint64_t count;
+    (void)events;
+    if (read(l->wakeup, &count, sizeof count) >= 0)
+        call_done(l);
 }
 
 struct loop *loop_create(void)
@@ -94,17 +98,25 @@ struct loop *loop_create(void)
     return l;
 }
 
-void loop_destroy(struct loop *l)
+void loop_finish_jobs(struct loop *l)
 {
-    if (l == NULL)
-        return;
     pthread_mutex_lock(&l->lock);
     l->closing = true;
     pthread_cond_broadcast(&l->work);
     pthread_mutex_unlock(&l->lock);
-    for (int i = 0; i < N_LANES; i++)
+    for (int i = 0; i < N_LANES; i++) {
         if (l->lanes[i].started)
             pthread_join(l->lanes[i].thread, NULL);
+        l->lanes[i].started = false;
+    }
+    call_done(l);
+}
+
+void loop_destroy(struct loop *l)
+{
+    if (l == NULL)
+        return;
+    loop_finish_jobs(l);
     if (l->epoll >= 0)
         close(l->epoll);
     if (l->wakeup >= 0)

@@ -51,4 +51,7 @@ struct loop_job {
 };
 void loop_offload(struct loop *l, enum loop_lane lane, struct loop_job *job);
 
+/* After loop_run(): waits for all jobs, whose `done` is called. None is offloaded afterwards. */
+void loop_finish_jobs(struct loop *l);
+
 #endif

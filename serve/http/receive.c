@@ -60,7 +60,8 @@ static bool check_route(struct exchange *x, struct api_error *e)
     }
     if (x->route == NULL)
         return api_fail(e, 404, NULL, NULL, "There is no route %s %.200s.", x->method, x->path);
-    if (s->draining && (x->route->flags & ROUTE_COMPUTE)) {
+    /* other routes than those that read may occupy a model, too */
+    if (s->draining && strcmp(x->route->method, "POST") == 0) {
         api_fail(e, 503, NULL, NULL, "The server is shutting down.");
         e->retry_after = s->options.drain_timeout;
         return false;

@@ -9,7 +9,7 @@ struct exchange;
 
 enum route_flags {
     ROUTE_PUBLIC = 1u << 0,  /* needs no API key */
-    ROUTE_COMPUTE = 1u << 1, /* counts against the limits of the key; refused while draining */
+    ROUTE_COMPUTE = 1u << 1, /* counts against the limits of the key */
 };
 
 struct route {

@@ -10,10 +10,6 @@
 #include <sys/epoll.h>
 #include <sys/stat.h>
 
-#if defined(QUIRE_BUNDLED_MODEL)
-#define BUNDLED_NAME "quire-tiny"
-#endif
-
 struct registry {
     struct server *server;
     void (*events)(struct model *m);
@@ -148,6 +144,12 @@ static void done(void *user)
     struct model_io *io = m->io;
     const enum stage stage = io->stage;
     io->stage = STAGE_NONE;
+    if (io->registry->closing) {
+        if (stage == STAGE_OPEN && io->opening.error.status == 0)
+            quire_engine_close(io->opening.engine);
+        m->state = MODEL_CLOSED;
+        return;
+    }
     if (stage == STAGE_CLOSE) {
         m->state = MODEL_CLOSED;
         if (io->waiters != NULL)
@@ -427,11 +429,11 @@ bool registry_set_models(struct registry *r, const struct option_list *models,
 {
     struct registry_list list = { .n = 0 };
     bool ok = true;
-#if defined(BUNDLED_NAME)
+#if defined(QUIRE_BUNDLED_MODEL)
     if (models->n == 0 && r->n > 0 && r->models[0]->path == NULL)
         list.models[list.n++] = r->models[0];
     else if (models->n == 0)
-        ok = list_model(r, &list, BUNDLED_NAME, true, error);
+        ok = list_model(r, &list, "quire-tiny", true, error);
 #endif
     for (uint32_t i = 0; i < models->n && ok; i++)
         ok = list_model(r, &list, models->text[i], false, error);
@@ -481,6 +483,7 @@ void registry_destroy(struct registry *r)
     if (r == NULL)
         return;
     r->closing = true;
+    loop_finish_jobs(r->server->loop); /* models that are being opened or closed */
     for (unsigned i = 0; i < N_SLOTS; i++) {
         struct model *m = &r->slots[i];
         if (m->io == NULL)

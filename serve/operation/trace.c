@@ -245,11 +245,11 @@ void trace_generation(struct trace *t, const struct generation *g)
     if (t == NULL || !g->span.recorded)
         return;
     json_t *span = make_span(g);
-    char *text = span ? json_dumps(span, JSON_COMPACT) : NULL;
-    if (text == NULL || !trace_sender_put(&t->sender, text, strlen(text)))
+    char text[MAX_SPAN_BYTES];
+    const size_t n = json_dumpb(span, text, sizeof text, JSON_COMPACT); /* 0: no memory */
+    if (n == 0 || n > sizeof text || !trace_sender_put(&t->sender, text, n))
         if (t->counts.dropped++ == 0)
             log_line(t->log, QUIRE_LOG_WARN, "traces are dropped", NULL, 0);
-    free(text);
     json_decref(span);
     trace_counts(t);
 }

@@ -22,7 +22,6 @@
 #include <unistd.h>
 
 enum {
-    MAX_SPAN_BYTES = 16384,
     QUEUE_BYTES = 1 << 20,
     MAX_BATCH = 128, /* spans */
     BATCH_MS = 1000, /* longest time that a span waits for others */

@@ -13,6 +13,8 @@
 
 struct collector_url;
 
+enum { MAX_SPAN_BYTES = 16384 };
+
 struct trace_sender {
     int fd; /* each message is one span in JSON */
     pid_t pid;
@@ -29,7 +31,7 @@ struct trace_report {
 bool trace_sender_start(struct trace_sender *s, const struct collector_url *url, const char *prefix,
                         const char *suffix, bool sandbox, struct api_error *error);
 
-/* Queues a span. False: the queue is full, or the sender has ended. */
+/* Queues a span. False: it is too large, the queue is full, or the sender has ended. */
 bool trace_sender_put(struct trace_sender *s, const char *span, size_t size);
 
 /* The next report, waiting for at most `milliseconds`. False: none. */

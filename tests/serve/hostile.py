@@ -3,6 +3,7 @@
 After every attack an ordinary request must get its ordinary answer."""
 import json
 import resource
+import signal
 import socket
 import subprocess
 import threading
@@ -82,7 +83,8 @@ def test_malformed(server):
 def test_bodies(server):
     deep = b'{"messages":' + b"[" * 100000 + b"]" * 100000 + b"}"
     wide = b'{"messages":[' + b"{}," * 1000000 + b"{}]}"
-    for body in [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a":NaN}', b'{"n":1e999}', deep, wide,
+    late = b'{"messages":[' + b"1," * 900000 + b"x]}" # an error after many values
+    for body in [late, b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"a":NaN}', b'{"n":1e999}', deep, wide,
                  b'{"model":"a","model":"b"}', b'{"messages":"\xc3\x28"}',
                  b'{"messages":[{"role":"user","content":"a\\u0000b"}],"stop":"\\u0000"}']:
         status = send(server, raw(body))
@@ -90,7 +92,9 @@ def test_bodies(server):
     for change, param in [({"n": 10**6}, "n"), ({"n": "2"}, "n"), ({"n": 0}, "n"),
                           ({"max_tokens": -2}, "max_tokens"), ({"max_tokens": 2**63}, None),
                           ({"max_tokens": "12"}, "max_tokens"), ({"stop": ["x"] * 100000}, "stop"),
-                          ({"stop": "x" * 2000}, "stop"), ({"temperature": -1}, "temperature"),
+                          ({"stop": "x" * 2000}, "stop"),
+                          ({"dry_sequence_breakers": ["x" * 2000]}, "dry_sequence_breakers"),
+                          ({"temperature": -1}, "temperature"),
                           ({"top_p": 2}, "top_p"), ({"logit_bias": {"x": 1}}, "logit_bias"),
                           ({"messages": [{"role": "king", "content": ""}]}, "messages[0].role"),
                           ({"messages": [{"role": "user", "content": [{"type": "image_url"}]}]},
@@ -99,6 +103,12 @@ def test_bodies(server):
         status, _, answer = server.post("/v1/chat/completions", {**HELLO, **change})
         assert status == 400, (change, answer)
         assert param is None or answer["error"]["param"] == param, answer
+    # both names of one parameter
+    both = {**HELLO, "stop": [f"{i}#" for i in range(15)]}
+    status, _, answer = server.post("/v1/chat/completions", {**both, "stop_sequences": "e"})
+    assert status == 200 and "e" not in answer["choices"][0]["message"]["content"], answer
+    status, _, answer = server.post("/v1/chat/completions", {**both, "stop_sequences": ["e"] * 16})
+    assert status == 400 and answer["error"]["param"] == "stop_sequences", answer
     status, _, answer = server.post("/v1/chat/completions", {
         "messages": [{"role": "user", "content": "word " * 4000}]})
     assert status == 400 and answer["error"]["code"] == "context_length_exceeded", answer
@@ -179,6 +189,12 @@ def test_timeouts():
 def test_full_queue():
     """More than the queue holds: 429 with Retry-After, and all that was accepted is answered."""
     with Server(["--max-queue", "4", "--parallel", "2"]) as s:
+        # prompts take their turns; several answers to one prompt cannot
+        prompts = {"prompt": ["a", "b", "c", "d", "e", "f"], "max_tokens": 2}
+        status, _, answer = s.post("/v1/completions", prompts)
+        assert status == 200 and len(answer["choices"]) == 6, answer
+        status, _, answer = s.post("/v1/completions", {**prompts, "n": 5})
+        assert status == 400 and answer["error"]["param"] == "n", answer
         results = []
 
         def ask():
@@ -219,6 +235,38 @@ def test_one_port():
         assert other.returncode != 0 and str(s.port).encode() in other.stderr, other
 
 
+def test_shutdown_while_opening():
+    """SIGTERM before the model is open."""
+    for seconds in (0, 0.02, 0.1, 0.3):
+        with Server():
+            time.sleep(seconds)
+
+
+def test_no_work_while_draining():
+    """A connection that stays open gets no more work done, whatever the route."""
+    with Server(["--drain-timeout", "2"]) as s:
+        long = s.connect()
+        long.sendall(raw(LONG))
+        with s.connect() as c:
+            c.sendall(raw({**LONG, "stream": False, "max_tokens": 100}))
+            wait_for_generations(s, 2)
+            s.process.send_signal(signal.SIGTERM)
+            assert c.recv(1 << 20).startswith(b"HTTP/1.1 200 ")
+            c.sendall(raw({"content": "a"}, "/tokenize"))
+            answer = c.recv(65536)
+            assert answer.startswith(b"HTTP/1.1 503 "), answer
+        long.close()
+
+
+def wait_for_generations(server, n):
+    for _ in range(1000):
+        models = server.get("/slots")[2]["models"]
+        if sum(len(m["generations"]) for m in models) >= n:
+            return
+        time.sleep(0.005)
+    raise AssertionError(models)
+
+
 def test_shutdown_under_load():
     """SIGTERM: streams are finished within the drain time, or end with an error event."""
     for drain, complete in (("30", True), ("0.2", False)):
@@ -250,4 +298,6 @@ test_timeouts()
 test_full_queue()
 test_few_descriptors(expected)
 test_one_port()
+test_shutdown_while_opening()
+test_no_work_while_draining()
 test_shutdown_under_load()

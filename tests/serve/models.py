@@ -75,6 +75,23 @@ def test_reload(folder):
         check_answers(server, ["b", "gpt", "c"])
 
 
+def test_reload_while_opening(folder):
+    """The list loses the first model while it is being opened: it is closed when it is open, and
+    its memory is free again."""
+    config = os.path.join(folder, "server.conf")
+    with open(config, "w") as f:
+        f.write(f"model a={BUNDLED}\nmodels-mem 34M\n")
+    with Server([*SMALL, "--config", config]) as server:
+        with open(config, "w") as f:
+            f.write(f"model b={BUNDLED}\nmodels-mem 34M\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_for(server, "models reloaded")
+        wait_for(server, " ready ")
+        assert any(" ready model=a" in line for line in server.log), server.log
+        status, _, answer = server.post("/v1/completions", {"prompt": "a", "model": "b"}, timeout=20)
+        assert status == 200, answer
+
+
 def test_missing_model():
     with Server(["-m", BUNDLED, "-m", "gone=/nowhere/model.gguf"]) as server:
         status, answer = ask(server, "gone")
@@ -86,5 +103,6 @@ with tempfile.TemporaryDirectory() as folder:
     test_memory_limit(folder)
 with tempfile.TemporaryDirectory() as folder:
     test_reload(folder)
+    test_reload_while_opening(folder)
 test_limit_too_small()
 test_missing_model()

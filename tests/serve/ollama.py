@@ -103,7 +103,9 @@ def test_bad_values(server):
             ("/api/chat", {"options": {"n": 2}}, "options.n"), ("/api/chat", {"options": 1}, "options"),
             ("/api/chat", {"format": "json"}, "format"), ("/api/chat", {"think": True}, "think"),
             ("/api/chat", {"tools": [{}]}, "tools"), ("/api/chat", {"stream": "x"}, "stream"),
-            ("/api/chat", {"nonsense": 1}, "nonsense"),
+            ("/api/chat", {"nonsense": 1}, "nonsense"), ("/api/chat", {"logprobs": True}, "logprobs"),
+            ("/api/chat", {"messages": [{"role": "user", "content": "a", "images": ["eA=="]}]},
+             "messages[0].images"),
             ("/api/generate", {"suffix": "x"}, "suffix"),
             ("/api/generate", {"template": "x"}, "template"),
             ("/api/generate", {"images": ["x"]}, "images"),
@@ -118,7 +120,7 @@ def test_bad_values(server):
             (path, body, answer)
     status, _, answer = server.post("/api/chat", {**HELLO, "model": "gone"})
     assert status == 404 and "gone" in answer["error"], answer
-    accepted = {**HELLO, "keep_alive": "5m", "think": False, "tools": [], "format": "",
+    accepted = {**HELLO, "keep_alive": "5m", "think": False, "tools": [], "format": "", "logprobs": False,
                 "options": {"num_predict": 2, "num_ctx": 1024, "num_gpu": 0}}
     assert lines(server, "/api/chat", accepted)[-1]["done"]
 

@@ -52,6 +52,14 @@ def test_logprobs(server):
     assert all(len(e["top_logprobs"]) == 2 for e in entries), entries
 
 
+def test_long_events(server):
+    """The last events repeat the whole answer, here several MiB together."""
+    events = [name for name, _ in server.stream("/v1/responses", {
+        **HELLO, "max_output_tokens": 600, "ignore_eos": True, "top_logprobs": 20,
+        "stream": True})]
+    assert events[-1] == "response.incomplete", events[-1]
+
+
 def test_streams(server):
     for change in ({}, {"max_output_tokens": 4}, {"temperature": 0.9, "seed": 3},
                    {"top_logprobs": 1}):
@@ -154,7 +162,8 @@ def test_keys_and_bounds():
 
 
 with Server() as server:
-    for test in (test_response, test_logprobs, test_streams, test_turns, test_store, test_bad_values):
+    for test in (test_response, test_logprobs, test_long_events, test_streams, test_turns, test_store,
+                 test_bad_values):
         test(server)
         print("ok", test.__name__)
 test_keys_and_bounds()
