@@ -2,6 +2,7 @@
 /* kv_tile.c - locates the keys and values of a tile in the paged cache and unpacks 8-bit tiles. */
 #include "attention/kv_tile.h"
 #include "attention/latent.h"
+#include "base/msan.h"
 #include "base/prefetch.h"
 #include <string.h>
 
@@ -28,6 +29,7 @@ static void convert_plain(const struct qr_tile_ctx *ctx, const struct qr_kv_dtyp
 {
     const struct qr_kernels *k = ctx->kernel_table;
     float *row = ctx->scratch->row;
+    QR_MSAN_WRITTEN(src, COLUMN * n); /* the mask excludes slots that no token was written to */
     for (int i = 0; i < COLUMN; i++, src += n, dst += n) {
         type->dequantize(k, row, src, 1, n);
         (void)k->quantize_bf16(dst, row, 1, n); /* exact */

@@ -160,9 +160,11 @@ static void foreign(void **state)
     ep = tiny_params();
     ep.compute = QUIRE_COMPUTE_F32;
     expect_mismatch(&ep, "compute mode: f32");
-    ep = tiny_params();
-    ep.isa = "generic";
-    expect_mismatch(&ep, "ISA level: generic");
+    if (quire_cpu_level_usable(1)) { /* otherwise the file is of the generic level itself */
+        ep = tiny_params();
+        ep.isa = "generic";
+        expect_mismatch(&ep, "ISA level: generic");
+    }
     /* other sizes of the model, with the same embeddings */
     struct tiny_shape shape = tiny_running;
     struct fuzz_buffer model = { 0 };

@@ -2,6 +2,7 @@
 /* test_fp_env.c - the host's floating-point environment: rounding modes, flushed denormals,
  * unmasked exceptions and sticky flags change no result, and no call changes them. */
 #include "../scenarios/scenarios.h"
+#include "base/msan.h"
 #include "test_dir.h"
 #include <fenv.h>
 
@@ -18,6 +19,8 @@ static struct environment get_environment(void)
     uint32_t mxcsr;
     uint16_t x87;
     __asm__ volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(mxcsr), "=m"(x87));
+    QR_MSAN_WRITTEN(&mxcsr, sizeof mxcsr);
+    QR_MSAN_WRITTEN(&x87, sizeof x87);
     return (struct environment){ (mxcsr & ~(uint32_t)FLAGS) | (uint64_t)x87 << 32, mxcsr & FLAGS };
 }
 
