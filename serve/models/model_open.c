@@ -69,7 +69,7 @@ static bool is_encoder(const struct quire_engine *engine)
     struct quire_model_info info;
     quire_model_info_init(&info, sizeof info);
     return quire_model_get_info(quire_engine_model(engine), &info) == QUIRE_OK &&
-        info.kind == QUIRE_MODEL_ENCODER;
+           info.kind == QUIRE_MODEL_ENCODER;
 }
 
 static quire_status open_engine(struct model_opening *o, uint32_t flags, struct quire_error *err)

@@ -3,6 +3,7 @@
  * file systems and allocations, writers that die. The cache and the old file stay as they were. */
 #include "test_cache_file.h"
 #include <fcntl.h>
+#include <quire/cpu.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/resource.h>
