@@ -8,7 +8,6 @@
 #include "prompt_list.h"
 #include "text.h"
 #include <gnutls/gnutls.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,17 +19,6 @@ struct embeddings {
     bool failed;          /* out of memory */
     struct text *vectors; /* [n_requests] JSON of the vectors that are there */
 };
-
-/* The vector as an array of numbers; 9 digits give the same float again. */
-static void write_numbers(struct text *out, const float *values, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (isfinite(values[i]))
-            text_format(out, "%s%.9g", i ? "," : "[", values[i]);
-        else
-            text_format(out, "%snull", i ? "," : "[");
-    text_add_string(out, "]");
-}
 
 /* The vector as base64 of little-endian floats. */
 static void write_base64(struct text *out, const float *values, size_t n)
@@ -65,7 +53,7 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
     if (e->base64)
         write_base64(&e->vectors[index], answer->values, answer->n_values);
     else
-        write_numbers(&e->vectors[index], answer->values, answer->n_values);
+        json_build_floats(&e->vectors[index], answer->values, answer->n_values);
     e->failed |= e->vectors[index].failed;
     free(answer->values);
     answer->values = NULL;

@@ -61,3 +61,14 @@ void json_build_write(struct text *out, json_t *value)
         out->failed = true;
     json_decref(value);
 }
+
+void json_build_floats(struct text *out, const float *values, size_t n)
+{
+    text_add_string(out, "[");
+    for (size_t i = 0; i < n; i++)
+        if (isfinite(values[i]))
+            text_format(out, "%s%.9g", i ? "," : "", values[i]);
+        else
+            text_format(out, "%snull", i ? "," : "");
+    text_add_string(out, "]");
+}

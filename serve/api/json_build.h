@@ -24,4 +24,8 @@ bool json_build_is_utf8(const char *bytes, size_t size);
 struct text;
 void json_build_write(struct text *out, json_t *value);
 
+/* Appends the values as an array of numbers, of which reading gives the same floats again; what is
+ * not finite is null. */
+void json_build_floats(struct text *out, const float *values, size_t n);
+
 #endif

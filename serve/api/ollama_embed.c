@@ -5,35 +5,82 @@
 #include "ollama_common.h"
 #include "openai_answer.h"
 #include "prompt_list.h"
+#include "text.h"
+#include <stdlib.h>
 
 enum { MAX_INPUTS = 2048 };
 
-static json_t *vector_json(const struct answer *a)
+/* JSON of the vectors that are there. */
+struct vectors {
+    struct text *text; /* [n_requests] */
+};
+
+/* Vectors are written when they come, so that no turn of the event loop writes many. */
+static void event(struct generation *g, uint32_t index, struct answer *answer,
+                  const struct quire_event *ev)
 {
-    json_t *vector = json_array();
-    for (size_t i = 0; i < a->n_values; i++)
-        json_build_append(&vector, json_real(a->values[i]));
-    return vector;
+    const struct vectors *v = g->state;
+    if (ev->kind != QUIRE_EVENT_VECTOR)
+        return;
+    json_build_floats(&v->text[index], answer->values, answer->n_values);
+    free(answer->values);
+    answer->values = NULL;
+}
+
+static void destroy(struct generation *g)
+{
+    const struct vectors *v = g->state;
+    for (uint32_t i = 0; v != NULL && v->text != NULL && i < g->n_requests; i++)
+        text_free(&v->text[i]);
+}
+
+/* Sends *out, or the error if memory was out, and frees it. */
+static void reply(struct generation *g, struct text *out)
+{
+    const struct vectors *v = g->state;
+    for (uint32_t i = 0; i < g->n_requests; i++)
+        out->failed |= v->text[i].failed;
+    if (out->failed)
+        exchange_reply_json(g->exchange, 200, NULL);
+    else
+        exchange_reply(g->exchange, 200, "application/json", out->data, out->size);
+    text_free(out);
 }
 
 static void finish(struct generation *g)
 {
-    json_t *vectors = json_array();
-    for (uint32_t i = 0; i < g->n_requests; i++)
-        json_build_append(&vectors, vector_json(&g->answers[i]));
-    json_t *object = json_pack("{s:s, s:o}", "model", g->model->name, "embeddings", vectors);
-    ollama_add_durations(&object, g, false);
-    exchange_reply_json(g->exchange, 200, object);
+    const struct vectors *v = g->state;
+    struct text out = { 0 };
+    json_t *rest = json_pack("{s:s}", "model", g->model->name);
+    ollama_add_durations(&rest, g, false);
+    json_build_write(&out, rest);
+    if (out.size > 0)
+        out.data[--out.size] = '\0'; /* the brace */
+    text_add_string(&out, ",\"embeddings\":[");
+    for (uint32_t i = 0; i < g->n_requests; i++) {
+        text_add_string(&out, i ? "," : "");
+        text_add(&out, v->text[i].data, v->text[i].size);
+    }
+    text_add_string(&out, "]}\n");
+    reply(g, &out);
 }
 
 static void finish_one(struct generation *g)
 {
-    exchange_reply_json(g->exchange, 200,
-                        json_pack("{s:o}", "embedding", vector_json(&g->answers[0])));
+    const struct vectors *v = g->state;
+    struct text out = { 0 };
+    text_add_string(&out, "{\"embedding\":");
+    text_add(&out, v->text[0].data, v->text[0].size);
+    text_add_string(&out, "}\n");
+    reply(g, &out);
 }
 
-static const struct generation_format format = { .input = "input", .finish = finish };
-static const struct generation_format one_format = { .input = "prompt", .finish = finish_one };
+static const struct generation_format format = {
+    .input = "input", .event = event, .finish = finish, .destroy = destroy
+};
+static const struct generation_format one_format = {
+    .input = "prompt", .event = event, .finish = finish_one, .destroy = destroy
+};
 
 /* Options of generation do not change vectors. */
 static const char *const harmless[] = { "keep_alive", "truncate", "options", NULL };
@@ -41,8 +88,11 @@ static const char *const harmless[] = { "keep_alive", "truncate", "options", NUL
 static bool parse(struct generation *g, const char *input, bool normalize, struct api_error *error)
 {
     struct fields f;
+    struct vectors *v = g->state = generation_alloc(g, sizeof *v);
     json_t *value = NULL;
     int64_t dimensions = 0;
+    if (v == NULL || (v->text = generation_alloc(g, g->n_requests * sizeof *v->text)) == NULL)
+        return api_fail(error, 500, NULL, NULL, "out of memory");
     fields_init(&f, g->body, "", error);
     fields_value(&f, input, &value);
     if (!ollama_read_model(&f, g) || !prompt_list_set(g, value, input, error))

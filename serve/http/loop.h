@@ -15,7 +15,7 @@ void loop_destroy(struct loop *l);
 void loop_run(struct loop *l);
 void loop_stop(struct loop *l);
 
-/* Monotonic time in seconds, as of the last wakeup. */
+/* Monotonic time in seconds. */
 double loop_now(const struct loop *l);
 
 /* Calls fn(user, events) while one of the epoll events is pending. One watch per descriptor, which
