@@ -24,7 +24,7 @@ struct fields {
     json_t *object; /* borrowed */
     char path[96];  /* of the object: "" or e.g. "messages[2]" */
     struct api_error *error;
-    const char *known[MAX_FIELDS]; /* names that were asked for */
+    const char *known[MAX_FIELDS]; /* names that were read */
     unsigned n_known;
     /* counts a harmless member in the metrics; may be NULL. Set after fields_init() */
     void (*ignored)(void *user, const char *name);
@@ -59,7 +59,7 @@ void fields_unsupported(struct fields *f, const char *name, json_t *neutral);
 __attribute__((format(printf, 3, 4))) bool fields_fail(struct fields *f, const char *name,
                                                        const char *format, ...);
 
-/* Any member that was not asked for is an error "unknown parameter", unless it is listed in
+/* Any member that was not read is an error "unknown parameter", unless it is listed in
  * `harmless` (ends with NULL; may be NULL): such members do not change an answer; they are counted
  * in the metrics. Returns whether there was no error at all. */
 bool fields_finish(struct fields *f, const char *const *harmless);

@@ -62,7 +62,7 @@ void openai_stream_begin(struct generation *g);
 /* Sends a chunk with one choice, whose reference is dropped. */
 void openai_stream_write(const struct openai_answer *a, struct generation *g,
                          const struct answer *answer, json_t *choice);
-/* Sends the progress of a prompt, if it was asked for; drops the reference to choice. */
+/* Sends the progress of a prompt if return_progress is set; drops the reference to choice. */
 void openai_stream_progress(const struct openai_answer *a, struct generation *g,
                             const struct quire_usage *u, json_t *choice);
 /* Sends usage and end. */

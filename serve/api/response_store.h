@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* response_store.h - answers of the responses API that clients can ask for and continue. In memory;
+/* response_store.h - answers of the responses API that clients can get and continue. In memory;
  * the one that was unused the longest goes when there are too many or too large ones. Event loop
  * only. */
 #ifndef QUIRE_SERVE_RESPONSE_STORE_H

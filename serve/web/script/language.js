@@ -2,7 +2,7 @@
 
 const languages = {}; // language code -> texts; filled by strings_*.js
 
-// The best of the languages that the browser asks for; English if there is none.
+// The best of the languages that the browser prefers; English if there is none.
 function chooseLanguage(wanted) {
   for (const tag of wanted) {
     const code = tag.toLowerCase().split("-")[0];

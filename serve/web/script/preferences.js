@@ -22,7 +22,7 @@ function writeStored(storage, name, value) {
 
 const readTheme = () => readStored("localStorage", "quire.theme") ?? "auto";
 
-// The API key is kept for this tab only, unless the user asks for more.
+// The API key is kept for this tab only, unless the user selects "remember".
 function readApiKey() {
   return readStored("sessionStorage", "quire.key") ?? readStored("localStorage", "quire.key") ?? "";
 }
