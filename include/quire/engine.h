@@ -184,11 +184,6 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire
 QUIRE_API const struct quire_model *quire_engine_model(const struct quire_engine *engine);
 QUIRE_API const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine);
 
-/** The template of chat requests, borrowed, to render prompts without submitting them; NULL for
- *  NULL, and if the model has none that can be used. */
-QUIRE_API const struct quire_chat_template *quire_engine_chat_template(
-    const struct quire_engine *engine);
-
 /* ---- Requests (quire/engine_request.h) ---- */
 
 /** Fills in the sampling parameters that the model's author recommends; parameters without a
@@ -217,6 +212,27 @@ quire_engine_submit(struct quire_engine *engine, const struct quire_request_para
 QUIRE_API QUIRE_MUST_CHECK quire_status
 quire_engine_count_tokens(struct quire_engine *engine, const struct quire_request_params *params,
                           size_t *n_tokens, struct quire_error *err);
+
+/** Renders the messages of a request, as submit does, without queuing it. Works in a dry run too.
+ *  params                 messages, tools_json and variables_json; the other fields are checked
+ *  add_generation_prompt  true: the prompt that submit computes, which ends where the answer begins
+ *                         or with a last assistant message that is continued; false: the
+ *                         conversation alone
+ *  prompt                 NULL on failure; freed with quire_chat_prompt_destroy() before the engine
+ *                         is closed
+ *  QUIRE_E_INVALID_ARG names the argument or field, or is an exception of the template;
+ *  QUIRE_E_MISUSE struct_size; QUIRE_E_UNSUPPORTED the model has no usable chat template; other
+ *  codes of quire_chat_template_render(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_render_prompt(
+    struct quire_engine *engine, const struct quire_request_params *params,
+    bool add_generation_prompt, struct quire_chat_prompt **prompt, struct quire_error *err);
+
+/** Tokenizes a rendered prompt, as submit does: BOS is there once, whether or not the template
+ *  writes it, and user text gives no special tokens. ids, ids_max, n_ids and the codes are those of
+ *  quire_tokenizer_encode_spans(). */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_encode_prompt(
+    const struct quire_engine *engine, const struct quire_chat_prompt *prompt, int32_t *ids,
+    size_t ids_max, size_t *n_ids, struct quire_error *err);
 
 /** Cancels a request with all its answers: they end at the next step, with QUIRE_FINISH_CANCELLED
  *  and the text generated so far. Idempotent. Async-signal-safe, and callable from any thread while

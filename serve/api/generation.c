@@ -208,15 +208,14 @@ void generation_cancel_all(struct server *server)
 
 /* ---- Submission ---- */
 
-/* Names the parameter that the engine refused: the model if it cannot do what is asked; a field
- * whose name begins the message; otherwise the prompt. */
-static void name_parameter(const struct generation *g, uint32_t index, quire_status status,
-                           struct api_error *error)
+bool generation_engine_error(const struct generation *g, uint32_t index, quire_status status,
+                             const struct quire_error *err, struct api_error *error)
 {
+    api_fail_status(error, status, err);
     const size_t n = strspn(error->message, "abcdefghijklmnopqrstuvwxyz_");
     char name[64] = "";
     if (error->status != 400 || error->param[0] != '\0')
-        return;
+        return false;
     if (n < sizeof name)
         memcpy(name, error->message, n);
     if (status == QUIRE_E_UNSUPPORTED)
@@ -227,6 +226,7 @@ static void name_parameter(const struct generation *g, uint32_t index, quire_sta
         snprintf(error->param, sizeof error->param, "%s[%u]", g->format->input, (unsigned)index);
     else if (g->format->input != NULL)
         snprintf(error->param, sizeof error->param, "%s", g->format->input);
+    return false;
 }
 
 /* Runs on the event loop, or on a thread while run->submitting. */
@@ -239,8 +239,7 @@ static void submit(void *user)
         const quire_status s =
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);
         if (s != QUIRE_OK) {
-            api_fail_status(&run->error, s, &err);
-            name_parameter(g, i, s, &run->error);
+            generation_engine_error(g, i, s, &err, &run->error);
             return;
         }
         run->n_submitted = i + 1;
@@ -403,7 +402,6 @@ static void model_ready(void *user, const struct api_error *model_error)
         return;
     }
     if (!prepare(g, &error)) {
-        name_parameter(g, 0, QUIRE_E_INVALID_ARG, &error);
         generation_fail(g, &error);
         return;
     }

@@ -98,6 +98,12 @@ void generation_start(struct generation *g);
  * later. Also for generations that were not started. */
 void generation_fail(struct generation *g, const struct api_error *error);
 
+/* Sets the error of a call of the engine for request `index`, with the parameter that it refused:
+ * the model if it does not support the request; a field whose name begins the message; otherwise
+ * the prompt. Returns false. */
+bool generation_engine_error(const struct generation *g, uint32_t index, quire_status status,
+                             const struct quire_error *err, struct api_error *error);
+
 /* Cancels all generations: the answers end with QUIRE_FINISH_CANCELLED. */
 void generation_cancel_all(struct server *server);
 

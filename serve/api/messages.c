@@ -307,7 +307,7 @@ static bool count_work(struct generation *g, struct api_error *error)
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status s =
         quire_engine_count_tokens(g->model->engine, &g->requests[0], &m->count, &err);
-    return s == QUIRE_OK || api_fail_status(error, s, &err);
+    return s == QUIRE_OK || generation_engine_error(g, 0, s, &err, error);
 }
 
 static void count_finish(struct generation *g)

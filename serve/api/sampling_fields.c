@@ -369,7 +369,7 @@ bool sampling_fields_apply(struct generation *g, struct api_error *error)
     struct quire_error err = QUIRE_ERROR_INIT;
     const quire_status status = quire_sampling_validate(s, g->model->model_info.vocab_size, &err);
     if (status != QUIRE_OK)
-        return api_fail_status(error, status, &err);
+        return generation_engine_error(g, 0, status, &err, error);
     g->requests[0].sampling = s;
     for (uint32_t i = 1; i < g->n_requests; i++)
         sampling_fields_copy(&g->requests[i], &g->requests[0]);

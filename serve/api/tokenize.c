@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tokenize.h"
 #include "chat_messages.h"
-#include "chat_prompt.h"
 #include "exchange.h"
 #include "fields.h"
 #include "generation.h"
@@ -83,37 +82,27 @@ static void write_tokens(struct generation *g, const int32_t *ids, size_t n)
     text_add_string(out, t->with_strings ? "]}" : "}");
 }
 
-/* A text to encode; spans NULL: all of it has the same flags. */
-struct source {
-    const char *text;
-    size_t size;
-    const struct quire_text_span *spans;
-    size_t n_spans;
-    uint32_t flags; /* QUIRE_ENCODE_* */
-};
-
-static quire_status encode_into(const struct quire_tokenizer *tokenizer, const struct source *s,
+/* Encodes the text, or else the rendered prompt. */
+static quire_status encode_into(const struct generation *g, const struct quire_chat_prompt *prompt,
                                 int32_t *ids, size_t capacity, size_t *n, struct quire_error *err)
 {
-    if (s->spans != NULL)
-        return quire_tokenizer_encode_spans(tokenizer, s->text, s->size, s->spans, s->n_spans,
-                                            s->flags, ids, capacity, n, err);
-    return quire_tokenizer_encode(tokenizer, s->text, s->size, s->flags, ids, capacity, n, err);
+    const struct tokenize *t = g->state;
+    const struct quire_engine *engine = g->model->engine;
+    if (prompt != NULL)
+        return quire_engine_encode_prompt(engine, prompt, ids, capacity, n, err);
+    return quire_tokenizer_encode(quire_engine_tokenizer(engine), t->text, t->size, t->flags, ids,
+                                  capacity, n, err);
 }
 
-static bool encode(struct generation *g, const struct source *source, struct api_error *error)
+static bool encode(struct generation *g, const struct quire_chat_prompt *prompt,
+                   struct api_error *error)
 {
-    const struct quire_tokenizer *tokenizer = quire_engine_tokenizer(g->model->engine);
     struct quire_error err = QUIRE_ERROR_INIT;
-    size_t capacity = source->size + 8, n = 0; /* mostly enough: a token has a byte at least */
-    int32_t *ids = calloc(capacity, sizeof *ids);
-    quire_status s = ids ? encode_into(tokenizer, source, ids, capacity, &n, &err) : QUIRE_E_NOMEM;
-    if (s == QUIRE_E_LIMIT && n > capacity) { /* the normalizer made the text longer */
-        free(ids);
-        capacity = n;
-        ids = calloc(capacity, sizeof *ids);
-        s = ids ? encode_into(tokenizer, source, ids, capacity, &n, &err) : QUIRE_E_NOMEM;
-    }
+    size_t n = 0;
+    quire_status s = encode_into(g, prompt, NULL, 0, &n, &err);
+    int32_t *ids = s == QUIRE_OK ? calloc(n + 1, sizeof *ids) : NULL;
+    if (s == QUIRE_OK)
+        s = ids ? encode_into(g, prompt, ids, n + 1, &n, &err) : QUIRE_E_NOMEM;
     if (s == QUIRE_OK)
         write_tokens(g, ids, n);
     else
@@ -122,45 +111,31 @@ static bool encode(struct generation *g, const struct source *source, struct api
     return error->status == 0;
 }
 
-/* Whether the template has written the first token already. */
-static bool begins_with_bos(const struct quire_tokenizer *tokenizer, const struct text *text,
-                            const struct quire_text_span *spans, size_t n_spans)
+/* NULL: *error. */
+static struct quire_chat_prompt *render(struct generation *g, struct api_error *error)
 {
-    size_t size;
-    const char *bos = quire_tokenizer_token_text(
-        tokenizer, quire_tokenizer_special(tokenizer, QUIRE_SPECIAL_BOS), &size);
-    return bos != NULL && n_spans > 0 && !spans[0].is_user_text && text->size >= size &&
-           memcmp(text->data, bos, size) == 0;
+    const struct tokenize *t = g->state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_chat_prompt *prompt;
+    const quire_status s = quire_engine_render_prompt(g->model->engine, &g->requests[0],
+                                                      t->add_generation_prompt, &prompt, &err);
+    if (s != QUIRE_OK)
+        generation_engine_error(g, 0, s, &err, error);
+    return prompt;
 }
 
 static bool tokenize_work(struct generation *g, struct api_error *error)
 {
     const struct tokenize *t = g->state;
-    const struct source plain = { .text = t->text, .size = t->size, .flags = t->flags };
-    struct text prompt = { 0 };
-    struct quire_text_span *spans;
-    size_t n_spans;
-    if (t->text != NULL)
-        return encode(g, &plain, error);
-    bool ok = chat_prompt_render(g->model->engine, &g->requests[0], t->add_generation_prompt,
-                                 &prompt, &spans, &n_spans, error);
-    if (ok) {
-        const bool has_bos =
-            begins_with_bos(quire_engine_tokenizer(g->model->engine), &prompt, spans, n_spans);
-        const struct source rendered = { prompt.data ? prompt.data : "", prompt.size, spans,
-                                         n_spans,
-                                         QUIRE_ENCODE_PARSE_SPECIAL |
-                                             (has_bos ? 0u : QUIRE_ENCODE_ADD_BOS) };
-        ok = encode(g, &rendered, error);
-    }
-    free(spans);
-    text_free(&prompt);
+    struct quire_chat_prompt *prompt = t->text == NULL ? render(g, error) : NULL;
+    const bool ok = error->status == 0 && encode(g, prompt, error);
+    quire_chat_prompt_destroy(prompt);
     return ok;
 }
 
-static const struct generation_format tokenize_format = { .work = tokenize_work,
-                                                          .finish = finish,
-                                                          .destroy = destroy };
+static const struct generation_format tokenize_format = {
+    .input = "messages", .work = tokenize_work, .finish = finish, .destroy = destroy
+};
 
 /* messages, tools and the other parameters of a rendering. */
 static bool read_messages(struct fields *f, struct generation *g, struct tokenize *t)
@@ -312,22 +287,18 @@ void detokenize_route(struct exchange *x)
 static bool apply_template_work(struct generation *g, struct api_error *error)
 {
     struct tokenize *t = g->state;
-    struct text prompt = { 0 };
-    struct quire_text_span *spans;
-    size_t n_spans;
-    const bool ok = chat_prompt_render(g->model->engine, &g->requests[0], t->add_generation_prompt,
-                                       &prompt, &spans, &n_spans, error);
-    if (ok)
-        json_build_write(
-            &t->out, json_pack("{s:s%}", "prompt", prompt.data ? prompt.data : "", prompt.size));
-    free(spans);
-    text_free(&prompt);
-    return ok;
+    struct quire_chat_prompt *prompt = render(g, error);
+    size_t size;
+    const char *text = quire_chat_prompt_text(prompt, &size);
+    if (prompt != NULL)
+        json_build_write(&t->out, json_pack("{s:s%}", "prompt", text, size));
+    quire_chat_prompt_destroy(prompt);
+    return error->status == 0;
 }
 
-static const struct generation_format apply_template_format = { .work = apply_template_work,
-                                                                .finish = finish,
-                                                                .destroy = destroy };
+static const struct generation_format apply_template_format = {
+    .input = "messages", .work = apply_template_work, .finish = finish, .destroy = destroy
+};
 
 static bool apply_template_parse(struct generation *g, struct api_error *error)
 {

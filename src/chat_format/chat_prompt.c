@@ -2,9 +2,11 @@
 /* chat_prompt.c - rendered prompts: text and spans of equal provenance. */
 #include "chat_format/chat_prompt.h"
 #include "base/alloc.h"
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/handle.h"
 #include "jinja/string_builder.h"
+#include <string.h>
 
 struct quire_chat_prompt {
     struct qr_handle handle;
@@ -52,6 +54,41 @@ quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr
     }
     find_spans(output, p->spans);
     *out = p;
+    return QUIRE_OK;
+}
+
+quire_status qr_chat_prompt_append(struct quire_chat_prompt *prompt, const char *text, size_t size,
+                                   struct quire_error *err)
+{
+    struct quire_chat_prompt *p = prompt;
+    const bool extends = p->n_spans && p->spans[p->n_spans - 1].is_user_text;
+    const size_t n_spans = p->n_spans + !extends;
+    size_t len, bytes;
+    if (!size)
+        return QUIRE_OK;
+    if (!qr_add_size(p->len, size, &len) || !qr_add_size(len, 1, &bytes))
+        return qr_fail(err, QUIRE_E_LIMIT, "chat prompt: a text of %zu bytes is added", size);
+    char *longer = qr_alloc(p->allocator, bytes, 1);
+    struct quire_text_span *spans = qr_alloc(p->allocator, n_spans, sizeof *spans);
+    if (!longer || !spans) {
+        qr_free(p->allocator, longer, bytes, 1);
+        qr_free(p->allocator, spans, n_spans, sizeof *spans);
+        return qr_fail(err, QUIRE_E_NOMEM, "chat prompt: out of memory");
+    }
+    memcpy(longer, p->text, p->len);
+    memcpy(longer + p->len, text, size);
+    longer[len] = '\0';
+    memcpy(spans, p->spans, p->n_spans * sizeof *spans);
+    if (extends)
+        spans[n_spans - 1].size += size;
+    else
+        spans[n_spans - 1] = (struct quire_text_span){ p->len, size, true };
+    qr_free(p->allocator, p->text, p->len + 1, 1);
+    qr_free(p->allocator, p->spans, p->n_spans, sizeof *p->spans);
+    p->text = longer;
+    p->len = len;
+    p->spans = spans;
+    p->n_spans = n_spans;
     return QUIRE_OK;
 }
 

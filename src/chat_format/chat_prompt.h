@@ -9,4 +9,8 @@
 quire_status qr_chat_prompt_new(const struct quire_allocator *a, const struct qr_jinja_sb *output,
                                 struct quire_chat_prompt **out, struct quire_error *err);
 
+/* Appends user text. On failure the prompt is unchanged. */
+quire_status qr_chat_prompt_append(struct quire_chat_prompt *prompt, const char *text, size_t size,
+                                   struct quire_error *err);
+
 #endif

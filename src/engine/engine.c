@@ -412,11 +412,6 @@ const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *
     return qr_handle_is(engine, QR_KIND_ENGINE) ? engine->tokenizer : NULL;
 }
 
-const struct quire_chat_template *quire_engine_chat_template(const struct quire_engine *engine)
-{
-    return qr_handle_is(engine, QR_KIND_ENGINE) ? engine->chat_template : NULL;
-}
-
 quire_status quire_engine_default_sampling(const struct quire_engine *engine,
                                            struct quire_sampling_params *sampling)
 {

@@ -4,7 +4,10 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/handle.h"
 #include "base/utf8.h"
+#include "chat_format/chat_prompt.h"
 #include "engine/prompt_parts.h"
 #include "tokenizer/pair.h"
 #include "json/json.h"
@@ -149,51 +152,28 @@ static bool begins_with_bos(const struct quire_engine *e, const char *text, size
     return bos && size >= bos_size && memcmp(text, bos, bos_size) == 0;
 }
 
-/* Encodes the rendered text followed by the beginning of the answer, which is user text. */
-static quire_status encode_with_answer(const struct quire_engine *e, struct encode_input *s,
-                                       const struct quire_chat_message *answer, struct qr_prompt *p,
-                                       struct quire_error *err)
-{
-    const bool terminated = !answer->content_len || answer->content_len == QUIRE_NUL_TERMINATED;
-    const size_t added = !answer->content ? 0
-                         : terminated     ? strlen(answer->content)
-                                          : answer->content_len;
-    size_t size, n_spans;
-    if (!qr_add_size(s->size, added, &size) || !qr_add_size(s->n_spans, 1, &n_spans))
-        return qr_fail(err, QUIRE_E_LIMIT, "messages: the last one has %zu bytes", added);
-    char *text = qr_alloc(e->allocator, size, 1);
-    struct quire_text_span *spans = qr_alloc(e->allocator, n_spans, sizeof *spans);
-    quire_status status = QUIRE_E_NOMEM;
-    if (text && spans) {
-        memcpy(text, s->text, s->size);
-        if (added)
-            memcpy(text + s->size, answer->content, added);
-        memcpy(spans, s->spans, s->n_spans * sizeof *spans);
-        spans[s->n_spans] = (struct quire_text_span){ s->size, added, true };
-        const struct encode_input all = { text, size, spans, n_spans - !added, s->flags };
-        status = encode(e, &all, p, err);
-    } else {
-        (void)qr_fail(err, status, "no memory for a prompt of %zu bytes", size);
-    }
-    qr_free(e->allocator, text, size, 1);
-    qr_free(e->allocator, spans, n_spans, sizeof *spans);
-    return status;
-}
-
-static quire_status encode_rendered(const struct quire_engine *e,
-                                    const struct quire_chat_prompt *rendered,
-                                    const struct quire_chat_message *answer, struct qr_prompt *p,
-                                    struct quire_error *err)
+/* The text of a rendered prompt. Most templates write the first token themselves; it must be there
+ * once. */
+static struct encode_input rendered_input(const struct quire_engine *e,
+                                          const struct quire_chat_prompt *rendered)
 {
     struct encode_input s = { .flags = QUIRE_ENCODE_PARSE_SPECIAL };
     s.text = quire_chat_prompt_text(rendered, &s.size);
     s.spans = quire_chat_prompt_spans(rendered, &s.n_spans);
-    /* most templates write the first token themselves; it must be there once */
     if (!s.n_spans || s.spans[0].is_user_text || !begins_with_bos(e, s.text, s.size))
         s.flags |= QUIRE_ENCODE_ADD_BOS;
-    if (!s.size)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template rendered an empty prompt");
-    return answer ? encode_with_answer(e, &s, answer, p, err) : encode(e, &s, p, err);
+    return s;
+}
+
+quire_status quire_engine_encode_prompt(const struct quire_engine *engine,
+                                        const struct quire_chat_prompt *prompt, int32_t *ids,
+                                        size_t ids_max, size_t *n_ids, struct quire_error *err)
+{
+    QR_FP_SCOPE;
+    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    QR_TRY(qr_handle_check(prompt, QR_KIND_CHAT_PROMPT, "prompt", err));
+    const struct encode_input in = rendered_input(engine, prompt);
+    return encode_into(engine, &in, ids, ids_max, n_ids, err);
 }
 
 const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *r)
@@ -203,18 +183,20 @@ const struct quire_chat_message *qr_prompt_answer(const struct quire_request_par
     return last && last->role && strcmp(last->role, "assistant") == 0 ? last : NULL;
 }
 
-static quire_status encode_messages(const struct quire_engine *e,
-                                    const struct quire_request_params *r, struct qr_prompt *p,
-                                    struct quire_error *err)
+static quire_status check_template(const struct quire_engine *e, struct quire_error *err)
 {
-    if (!r->n_messages)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "n_messages is 0");
     if (!e->chat_template && e->template_error.code != QUIRE_OK)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model's chat template cannot be used: %s",
                        e->template_error.msg);
     if (!e->chat_template)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model has no chat template");
-    const struct quire_chat_message *answer = qr_prompt_answer(r);
+    return QUIRE_OK;
+}
+
+/* Whether the last message can be continued. */
+static quire_status check_answer(const struct quire_request_params *r,
+                                 const struct quire_chat_message *answer, struct quire_error *err)
+{
     if (answer && r->n_messages == 1)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "messages: an assistant message that begins the conversation cannot be "
@@ -224,17 +206,59 @@ static quire_status encode_messages(const struct quire_engine *e,
                        "messages[%zu].extra_json: a last assistant message is continued by its "
                        "content alone",
                        r->n_messages - 1);
+    return QUIRE_OK;
+}
+
+static quire_status append_answer(struct quire_chat_prompt *prompt,
+                                  const struct quire_chat_message *answer, struct quire_error *err)
+{
+    if (!answer || !answer->content)
+        return QUIRE_OK;
+    const bool terminated = !answer->content_len || answer->content_len == QUIRE_NUL_TERMINATED;
+    const size_t size = terminated ? strlen(answer->content) : answer->content_len;
+    return qr_chat_prompt_append(prompt, answer->content, size, err);
+}
+
+quire_status qr_prompt_render(const struct quire_engine *e, const struct quire_request_params *r,
+                              bool add_generation_prompt, struct quire_chat_prompt **out,
+                              struct quire_error *err)
+{
+    if (!r->messages || !r->n_messages)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       r->messages ? "n_messages is 0" : "messages is NULL");
+    QR_TRY(check_template(e, err));
+    const struct quire_chat_message *answer = add_generation_prompt ? qr_prompt_answer(r) : NULL;
+    QR_TRY(check_answer(r, answer, err));
     struct quire_chat_render_args input = { .struct_size = sizeof input };
     input.messages = r->messages;
     input.n_messages = r->n_messages - (answer != NULL);
     input.special_tokens_json = e->special_tokens_json;
     input.tools_json = r->tools_json;
     input.variables_json = r->variables_json;
-    input.add_generation_prompt = 1;
-    struct quire_chat_prompt *rendered;
-    QR_TRY(quire_chat_template_render(e->chat_template, &input, &rendered, err));
-    const quire_status s = encode_rendered(e, rendered, answer, p, err);
-    quire_chat_prompt_destroy(rendered);
+    input.add_generation_prompt = add_generation_prompt;
+    struct quire_chat_prompt *prompt;
+    QR_TRY(quire_chat_template_render(e->chat_template, &input, &prompt, err));
+    size_t size;
+    (void)quire_chat_prompt_text(prompt, &size);
+    const quire_status s =
+        size ? append_answer(prompt, answer, err)
+             : qr_fail(err, QUIRE_E_INVALID_ARG, "the chat template rendered an empty prompt");
+    if (s == QUIRE_OK)
+        *out = prompt;
+    else
+        quire_chat_prompt_destroy(prompt);
+    return s;
+}
+
+static quire_status encode_messages(const struct quire_engine *e,
+                                    const struct quire_request_params *r, struct qr_prompt *p,
+                                    struct quire_error *err)
+{
+    struct quire_chat_prompt *prompt;
+    QR_TRY(qr_prompt_render(e, r, true, &prompt, err));
+    const struct encode_input in = rendered_input(e, prompt);
+    const quire_status s = encode(e, &in, p, err);
+    quire_chat_prompt_destroy(prompt);
     return s;
 }
 

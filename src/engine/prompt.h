@@ -30,6 +30,12 @@ void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *p);
 quire_status qr_prompt_count(const struct quire_engine *e, const struct quire_request_params *r,
                              size_t *n_tokens, struct quire_error *err);
 
+/* Renders the messages of a request: with add_generation_prompt the prompt that is computed,
+ * otherwise the conversation alone. *out is written on success. */
+quire_status qr_prompt_render(const struct quire_engine *e, const struct quire_request_params *r,
+                              bool add_generation_prompt, struct quire_chat_prompt **out,
+                              struct quire_error *err);
+
 /* Tokenizes one text into *p. */
 quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
                                    uint32_t flags, struct qr_prompt *p, struct quire_error *err);

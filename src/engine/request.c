@@ -443,6 +443,23 @@ quire_status quire_engine_count_tokens(struct quire_engine *engine,
     return qr_prompt_count(engine, &p, n_tokens, err);
 }
 
+quire_status quire_engine_render_prompt(struct quire_engine *engine,
+                                        const struct quire_request_params *params,
+                                        bool add_generation_prompt,
+                                        struct quire_chat_prompt **prompt, struct quire_error *err)
+{
+    QR_FP_SCOPE;
+    if (prompt)
+        *prompt = NULL;
+    QR_TRY(qr_handle_check(engine, QR_KIND_ENGINE, "engine", err));
+    if (!params || !prompt)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", params ? "prompt" : "params");
+    struct quire_request_params p;
+    QR_READ_STRUCT(&p, params, stream, "params", err);
+    QR_TRY(check_params(engine, &p, err));
+    return qr_prompt_render(engine, &p, add_generation_prompt, prompt, err);
+}
+
 /* ---- Cancellation */
 
 /* Accesses only the atomic tag: it may run in a signal handler and concurrently with any call. */

@@ -139,6 +139,25 @@ static void limit_answers(const struct run *run, struct engine_request *r)
         r->params.best_of = r->params.beam_width = 0;
 }
 
+/* A chat request is rendered whenever its tokens can be counted, and has as many. */
+static void check_rendered(struct run *run, const struct engine_request *r, quire_status counted)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_chat_prompt *prompt;
+    size_t n = 0;
+    const quire_status s = quire_engine_render_prompt(run->engine, &r->params, true, &prompt, &err);
+    fuzz_check_error(s, &err);
+    fuzz_check((s == QUIRE_OK) == (prompt != NULL), "%s", fuzz_status(s));
+    fuzz_check(!r->params.messages || s == counted, "rendered: %s, counted: %s", fuzz_status(s),
+               fuzz_status(counted));
+    if (s != QUIRE_OK)
+        return;
+    fuzz_check(quire_engine_encode_prompt(run->engine, prompt, NULL, 0, &n, &err) == QUIRE_OK, "%s",
+               err.msg);
+    fuzz_check(n == r->n_prompt, "%zu tokens, counted %zu", n, (size_t)r->n_prompt);
+    quire_chat_prompt_destroy(prompt);
+}
+
 static void submit(struct run *run, struct fuzz_input *in)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -149,6 +168,7 @@ static void submit(struct run *run, struct fuzz_input *in)
     const quire_status counted =
         quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
     fuzz_check_error(counted, &err);
+    check_rendered(run, r, counted);
     limit_answers(run, r);
     const quire_status s = quire_engine_submit(run->engine, &r->params, &r->id, &err);
     fuzz_check_error(s, &err);

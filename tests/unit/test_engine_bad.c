@@ -171,7 +171,6 @@ static void test_bad_open(void **state)
     quire_engine_close(NULL);
     assert_null(quire_engine_model(NULL));
     assert_null(quire_engine_tokenizer(NULL));
-    assert_null(quire_engine_chat_template(NULL));
     assert_int_equal(quire_engine_active_count(NULL), 0);
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_get_info(NULL, NULL));
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_step(NULL, NULL));

@@ -54,6 +54,104 @@ static void test_continued_answer(void **state)
     quire_engine_close(e);
 }
 
+/* A rendered prompt is the one that submit computes: the same text, and the same tokens. */
+static void test_render_prompt(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_chat_model();
+    const struct quire_chat_message talk[] = { message("user", "Hi </s>"),
+                                               message("assistant", "Once </s>") };
+    static const char *const texts[] = { "<s>user: Hi </s>\nassistant: ",
+                                         "<s>user: Hi </s>\nassistant: Once </s>" };
+    for (size_t n = 1; n <= 2; n++) {
+        struct quire_request_params p = chat(talk, n);
+        struct quire_chat_prompt *prompt = NULL;
+        size_t size, n_spans, n_counted = 0, n_ids = 0;
+        int32_t ids[128];
+        assert_status(QUIRE_OK, quire_engine_render_prompt(e, &p, true, &prompt, NULL));
+        const char *text = quire_chat_prompt_text(prompt, &size);
+        assert_string_equal(text, texts[n - 1]);
+        assert_int_equal(size, strlen(text));
+        const struct quire_text_span *spans = quire_chat_prompt_spans(prompt, &n_spans);
+        assert_int_equal(spans[n_spans - 1].offset + spans[n_spans - 1].size, size);
+        assert_int_equal(spans[n_spans - 1].is_user_text, n == 2);
+        assert_status(QUIRE_OK, quire_engine_count_tokens(e, &p, &n_counted, NULL));
+        assert_status(QUIRE_OK, quire_engine_encode_prompt(e, prompt, ids, 128, &n_ids, NULL));
+        assert_int_equal(n_ids, n_counted);
+        struct quire_request_params same = p;
+        same.messages = NULL;
+        same.n_messages = 0;
+        same.tokens = ids;
+        same.n_tokens = n_ids;
+        struct result rendered, expected;
+        generate(e, &p, &expected);
+        generate(e, &same, &rendered);
+        assert_same(&rendered, &expected);
+        quire_chat_prompt_destroy(prompt);
+    }
+    quire_engine_close(e);
+}
+
+/* Without a generation prompt the last message of the assistant is one of the conversation. */
+static void test_render_conversation(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_chat_model();
+    struct quire_chat_message talk[] = { message("user", "Hi."), message("assistant", "Yes") };
+    talk[1].extra_json = "{\"name\": \"x\"}"; /* submit could not continue it */
+    const struct quire_request_params p = chat(talk, 2);
+    struct quire_chat_prompt *prompt;
+    assert_status(QUIRE_OK, quire_engine_render_prompt(e, &p, false, &prompt, NULL));
+    assert_string_equal(quire_chat_prompt_text(prompt, NULL), "<s>user: Hi.\nassistant: Yes\n");
+    quire_chat_prompt_destroy(prompt);
+    quire_engine_close(e);
+}
+
+static void test_bad_render(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_chat_model();
+    const struct quire_chat_message talk[] = { message("user", "Hi.") };
+    struct quire_request_params p = chat(talk, 1), text = greedy(story, 1);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_chat_prompt *prompt = (struct quire_chat_prompt *)(uintptr_t)1;
+    size_t n;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_render_prompt(NULL, &p, true, &prompt, &err));
+    assert_null(prompt);
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_render_prompt(e, NULL, true, &prompt, &err));
+    assert_string_equal(err.msg, "params is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_render_prompt(e, &p, true, NULL, &err));
+    assert_string_equal(err.msg, "prompt is NULL");
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_render_prompt(e, &text, true, &prompt, &err));
+    assert_non_null(strstr(err.msg, "messages"));
+    p.flags = 1u << 20;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_render_prompt(e, &p, true, &prompt, &err));
+    p = chat(talk, 1);
+    p.struct_size = 4;
+    assert_status(QUIRE_E_MISUSE, quire_engine_render_prompt(e, &p, true, &prompt, &err));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_encode_prompt(e, NULL, NULL, 0, &n, &err));
+    assert_non_null(strstr(err.msg, "prompt"));
+    p = chat(talk, 1);
+    assert_status(QUIRE_OK, quire_engine_render_prompt(e, &p, true, &prompt, NULL));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_encode_prompt(NULL, prompt, NULL, 0, &n, &err));
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_encode_prompt(e, prompt, NULL, 0, NULL, &err));
+    int32_t one;
+    assert_status(QUIRE_E_LIMIT, quire_engine_encode_prompt(e, prompt, &one, 1, &n, &err));
+    assert_true(n > 1);
+    quire_chat_prompt_destroy(prompt);
+    quire_engine_close(e);
+    e = open_model("llama-q8_0.gguf");
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_render_prompt(e, &p, true, &prompt, &err));
+    assert_non_null(strstr(err.msg, "chat template"));
+    quire_engine_close(e);
+}
+
 static void test_bad_continuation(void **state)
 {
     (void)state;
@@ -263,6 +361,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_continued_answer),
+        cmocka_unit_test(test_render_prompt),
+        cmocka_unit_test(test_render_conversation),
+        cmocka_unit_test(test_bad_render),
         cmocka_unit_test(test_bad_continuation),
         cmocka_unit_test(test_count_tokens),
         cmocka_unit_test(test_error_unchanged),

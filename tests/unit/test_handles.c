@@ -235,6 +235,7 @@ static void check_engine(void *object)
     quire_request_id id;
     quire_request_params_init(&rp, sizeof rp);
     size_t n_tokens;
+    struct quire_chat_prompt *prompt;
     REFUSED("engine", quire_engine_submit(object, &rp, &id, &err));
     REFUSED("engine", quire_engine_count_tokens(object, &rp, &n_tokens, &err));
     REFUSED("engine", quire_engine_step(object, &err));
@@ -253,7 +254,8 @@ static void check_engine(void *object)
     assert_int_equal(quire_engine_active_count(object), 0);
     assert_null(quire_engine_model(object));
     assert_null(quire_engine_tokenizer(object));
-    assert_null(quire_engine_chat_template(object));
+    REFUSED("engine", quire_engine_render_prompt(object, &rp, true, &prompt, &err));
+    REFUSED("engine", quire_engine_encode_prompt(object, NULL, NULL, 0, &n_tokens, &err));
     quire_engine_close(object);
 }
 
