@@ -25,7 +25,6 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-enum { MAX_LISTENERS = 8 };
 #define DRAIN_CHECK_SECONDS 0.1
 
 /* A server that runs, and what ends it. */
@@ -109,6 +108,7 @@ static bool watch_signals(struct program *p)
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a prefix cache above the limit of file sizes is an error */
     sigprocmask(SIG_BLOCK, &set, NULL);
     p->signal_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     return p->signal_fd >= 0 && loop_watch(p->server.loop, p->signal_fd, EPOLLIN, signalled, p);
@@ -139,7 +139,7 @@ static int serve(struct program *p)
 {
     struct server *s = &p->server;
     struct api_error error = { 0 };
-    struct listener listeners[MAX_LISTENERS];
+    struct listener listeners[LISTEN_MAX];
     if (s->options.otlp_endpoint != NULL) {
         s->trace = trace_open(s->options.otlp_endpoint, s->options.sandbox, s->log, &error);
         if (s->trace == NULL)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_UNREAD_BYTES = 1 << 20 };
+enum { MAX_UNREAD_BYTES = 16 << 20 };
 
 const char *exchange_header(const struct exchange *x, const char *name)
 {
@@ -124,24 +124,16 @@ static bool can_write(struct exchange *x)
         memmove(io->out.data, io->out.data + io->out_start, io->out.size);
         io->out_start = 0;
     }
-    const double now = loop_now(x->server->loop);
-    if (now > io->turn) {
-        io->turn = now;
-        io->unread = io->out.size - io->out_start;
-    }
+    if (io->out.size == io->out_start)
+        io->last_read = loop_now(x->server->loop);
     return true;
 }
 
-/* After writing: wakes the connection, or drops a client that does not read. It has had no chance
- * to read what is written in this turn, which may be long: the events at the end of an answer
- * repeat it. */
+/* After writing: wakes the connection, or drops a client that does not read. */
 static void written(struct exchange *x)
 {
-    struct exchange_io *io = x->io;
-    const size_t bytes = io->out.size - io->out_start - io->unread;
-    if (bytes > io->max_turn_bytes)
-        io->max_turn_bytes = bytes;
-    if (io->out.failed || io->unread > MAX_UNREAD_BYTES + io->max_turn_bytes)
+    const struct exchange_io *io = x->io;
+    if (io->out.failed || io->out.size - io->out_start > MAX_UNREAD_BYTES)
         http_drop(x);
     else
         http_wake(x);
@@ -174,6 +166,8 @@ void exchange_write_event(struct exchange *x, const char *name, json_t *json)
 void exchange_end(struct exchange *x)
 {
     x->aborted = NULL;
+    if (x->io->out.size == x->io->out_start || !x->io->streaming)
+        x->io->last_read = loop_now(x->server->loop);
     x->io->ended = true;
     http_wake(x);
 }

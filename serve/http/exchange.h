@@ -52,8 +52,8 @@ void exchange_reply_error(struct exchange *x, const struct api_error *error);
 /* Begins an answer in pieces. */
 void exchange_begin_stream(struct exchange *x, int status, const char *content_type);
 bool exchange_is_streaming(const struct exchange *x);
-/* Sends a piece. A client that leaves more than 1 MiB unread, beyond what one turn of the loop has
- * written, loses its connection; `aborted` is called later, from the loop. */
+/* Sends a piece. A client that reads nothing for --send-timeout, or leaves more than 16 MiB unread,
+ * loses its connection; `aborted` is called later, from the loop. */
 void exchange_write(struct exchange *x, const void *data, size_t size);
 /* Sends a server-sent event: "event: NAME" (none if NULL), "data: JSON"; drops the reference. */
 void exchange_write_event(struct exchange *x, const char *name, json_t *json);

@@ -16,6 +16,9 @@ struct connection {
     struct http *http;
     struct MHD_Connection *handle;
     int fd;
+    bool watched;             /* for the end of the input */
+    bool input_ended;         /* the client sends nothing more */
+    struct loop_timer wake;   /* of a read that has missed the end */
     struct exchange *current; /* NULL: no request is being answered */
     struct loop_timer deadline;
     struct connection *previous, *next;
@@ -34,7 +37,7 @@ struct exchange_io {
     bool queued;             /* libmicrohttpd has the answer */
     bool ended;              /* all of it is in `out` */
     bool streaming;
-    bool suspended, watched;
+    bool suspended;
     bool gone; /* the client has gone, or is too slow */
     int status;
     const char *content_type; /* static storage */
@@ -44,9 +47,8 @@ struct exchange_io {
     unsigned n_headers;
     struct text out; /* written and not sent yet, from out_start */
     size_t out_start;
-    double turn;              /* loop_now() of the last piece */
-    size_t unread;            /* bytes of earlier turns that were left then */
-    size_t max_turn_bytes;    /* the most that one turn has written */
+    double
+        last_read; /* loop_now() when the client read, or since when there is something to read */
     struct loop_timer report; /* calls x->aborted from the loop */
 };
 

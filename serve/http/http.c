@@ -18,14 +18,16 @@
 
 enum {
     CONNECTION_MEMORY_BYTES = 24 << 10, /* limits the header of a request */
-    MAX_LISTENERS = 8,
-    RESERVED_DESCRIPTORS = 64, /* for models and files */
+    RESERVED_DESCRIPTORS = 64,          /* for models and files */
+    ONE_SEND_BYTES = 64 << 10,          /* an answer that is sent at once, with its header */
+    PIECE_BYTES = 16 << 10,
 };
-#define FINISH_SECONDS 60.0 /* to read the rest of an answer that is complete */
+
+#define WAKE_SECONDS 0.1
 
 struct http {
     struct server *server;
-    struct MHD_Daemon *daemons[MAX_LISTENERS];
+    struct MHD_Daemon *daemons[LISTEN_MAX];
     unsigned n_daemons;
     struct connection *connections;
     unsigned n_connections;
@@ -46,37 +48,7 @@ void http_set_deadline(struct connection *c, double seconds)
     loop_timer_set(c->http->server->loop, &c->deadline, seconds, end_connection, c);
 }
 
-static void connection_notify(void *user, struct MHD_Connection *handle, void **socket_context,
-                              enum MHD_ConnectionNotificationCode code)
-{
-    struct http *h = user;
-    struct connection *c = *socket_context;
-    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        c = calloc(1, sizeof *c);
-        if (c == NULL)
-            return;
-        *c = (struct connection){ .http = h, .handle = handle };
-        c->fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-        c->next = h->connections;
-        if (c->next != NULL)
-            c->next->previous = c;
-        h->connections = c;
-        h->n_connections++;
-        *socket_context = c;
-        http_set_deadline(c, h->server->options.header_timeout);
-    } else if (c != NULL) {
-        loop_timer_clear(h->server->loop, &c->deadline);
-        *(c->previous ? &c->previous->next : &h->connections) = c->next;
-        if (c->next != NULL)
-            c->next->previous = c->previous;
-        h->n_connections--;
-        h->run_soon = true; /* libmicrohttpd accepts again at the start of its next run */
-        free(c);
-        *socket_context = NULL;
-    }
-}
-
-/* ---- Life of an exchange ---- */
+/* ---- The end of a client ---- */
 
 static void tell_aborted(void *user)
 {
@@ -98,33 +70,105 @@ static void client_gone(struct exchange *x)
     http_wake(x);
 }
 
-static void watch_event(void *user, uint32_t events)
+/* libmicrohttpd waits for the next event of a descriptor after a read that got less than it could
+ * have; the end of the stream, if it came with the data, has no event of its own. Wakes it until it
+ * has seen the end, or has the whole request. */
+static void wake_reader(void *user)
 {
-    struct exchange *x = user;
+    struct connection *c = user;
+    if (c->current != NULL && c->current->io->handled)
+        return;
+    shutdown(c->fd, SHUT_RD);
+    loop_timer_set(c->http->server->loop, &c->wake, WAKE_SECONDS, wake_reader, c);
+}
+
+/* The sending side of the client is closed: it has gone, or has nothing more to send. */
+static void end_of_input(void *user, uint32_t events)
+{
+    struct connection *c = user;
+    struct exchange *x = c->current;
     (void)events;
-    loop_unwatch(x->server->loop, x->io->connection->fd);
-    x->io->watched = false;
-    /* a client may close when it has read the whole answer, before libmicrohttpd reports its end */
-    if (!x->io->ended)
+    loop_unwatch(c->http->server->loop, c->fd);
+    c->watched = false;
+    c->input_ended = true;
+    if (x == NULL || !x->io->handled)
+        loop_timer_set(c->http->server->loop, &c->wake, 0, wake_reader, c); /* when it has read */
+    else if (!x->io->ended) /* a client may close when it has read the whole answer */
         client_gone(x);
 }
+
+static void connection_notify(void *user, struct MHD_Connection *handle, void **socket_context,
+                              enum MHD_ConnectionNotificationCode code)
+{
+    struct http *h = user;
+    struct connection *c = *socket_context;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        c = calloc(1, sizeof *c);
+        if (c == NULL)
+            return;
+        *c = (struct connection){ .http = h, .handle = handle };
+        c->fd = MHD_get_connection_info(handle, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        c->next = h->connections;
+        if (c->next != NULL)
+            c->next->previous = c;
+        h->connections = c;
+        h->n_connections++;
+        *socket_context = c;
+        http_set_deadline(c, h->server->options.header_timeout);
+        c->watched = loop_watch(h->server->loop, c->fd, EPOLLRDHUP, end_of_input, c);
+    } else if (c != NULL) {
+        loop_timer_clear(h->server->loop, &c->deadline);
+        loop_timer_clear(h->server->loop, &c->wake);
+        if (c->watched)
+            loop_unwatch(h->server->loop, c->fd);
+        *(c->previous ? &c->previous->next : &h->connections) = c->next;
+        if (c->next != NULL)
+            c->next->previous = c->previous;
+        h->n_connections--;
+        h->run_soon = true; /* libmicrohttpd accepts again at the start of its next run */
+        free(c);
+        *socket_context = NULL;
+    }
+}
+
+/* ---- Life of an exchange ---- */
+
+static void report_gone(void *user) { client_gone(user); }
 
 static void suspend(struct exchange *x)
 {
     struct exchange_io *io = x->io;
     if (io->suspended)
         return;
-    if (!io->watched && !io->gone)
-        io->watched = loop_watch(x->server->loop, io->connection->fd, EPOLLRDHUP, watch_event, x);
+    if (io->connection->input_ended) /* before the handler was called */
+        loop_timer_set(x->server->loop, &io->report, 0, report_gone, x);
     io->suspended = true;
     MHD_suspend_connection(io->connection->handle);
+}
+
+/* Ends a connection whose client has read nothing for --send-timeout. Nothing to do while there is
+ * nothing to read: the next piece sets the timer again. */
+static void check_reader(void *user)
+{
+    struct connection *c = user;
+    const struct exchange_io *io = c->current->io;
+    struct loop *loop = c->http->server->loop;
+    const double left = io->last_read + c->http->server->options.send_timeout - loop_now(loop);
+    if (!io->ended && io->out.size == io->out_start)
+        return;
+    if (left > 0)
+        loop_timer_set(loop, &c->deadline, left, check_reader, c);
+    else
+        end_connection(c);
 }
 
 void http_wake(struct exchange *x)
 {
     struct exchange_io *io = x->io;
-    if (io->ended && !io->gone)
-        http_set_deadline(io->connection, FINISH_SECONDS);
+    struct connection *c = io->connection;
+    if (!io->gone && !c->deadline.is_set)
+        loop_timer_set(x->server->loop, &c->deadline, x->server->options.send_timeout, check_reader,
+                       c);
     if (!io->suspended)
         return;
     io->suspended = false;
@@ -198,8 +242,6 @@ static void exchange_completed(void *user, struct MHD_Connection *handle, void *
     const bool complete = code == MHD_REQUEST_TERMINATED_COMPLETED_OK && !io->gone;
     io->gone = true;
     tell_aborted(x);
-    if (io->watched)
-        loop_unwatch(h->server->loop, c->fd);
     loop_timer_clear(h->server->loop, &io->report);
     metrics_http(h->server->metrics, x->route ? x->route->path : "other",
                  complete ? io->status : 499, loop_now(h->server->loop) - x->received);
@@ -235,6 +277,7 @@ static ssize_t read_piece(void *user, uint64_t position, char *out, size_t max)
     const size_t n = left < max ? left : max;
     memcpy(out, io->out.data + io->out_start, n);
     io->out_start += n;
+    io->last_read = loop_now(x->server->loop);
     return (ssize_t)n;
 }
 
@@ -242,12 +285,12 @@ static enum MHD_Result queue_answer(struct exchange *x)
 {
     struct exchange_io *io = x->io;
     struct MHD_Response *response;
-    if (io->streaming) {
-        response = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 16384, read_piece, x, NULL);
-    } else {
+    if (!io->streaming && io->out.size <= ONE_SEND_BYTES)
         response = MHD_create_response_from_buffer(io->out.size, io->out.data ? io->out.data : "",
                                                    MHD_RESPMEM_PERSISTENT);
-    }
+    else
+        response = MHD_create_response_from_callback(
+            io->streaming ? MHD_SIZE_UNKNOWN : io->out.size, PIECE_BYTES, read_piece, x, NULL);
     if (response == NULL)
         return MHD_NO;
     io->queued = true;
@@ -378,7 +421,7 @@ struct http *http_start(struct server *server, const struct listener *listeners,
         free(h);
         return NULL;
     }
-    for (unsigned i = 0; i < n && i < MAX_LISTENERS; i++) {
+    for (unsigned i = 0; i < n && i < LISTEN_MAX; i++) {
         struct MHD_Daemon *d = start_daemon(h, listeners[i].fd);
         if (d == NULL) {
             api_fail(error, 500, NULL, NULL, "cannot serve %s%s", listeners[i].url,

@@ -2,6 +2,7 @@
 """Hostile clients: malformed HTTP, smuggling, slow and vanishing clients, JSON bombs, full queues.
 After every attack an ordinary request must get its ordinary answer."""
 import json
+import os
 import resource
 import signal
 import socket
@@ -186,6 +187,47 @@ def test_timeouts():
             assert not answer.startswith(b"HTTP/1.1 200 "), answer
 
 
+def test_half_requests():
+    """Clients that leave before their request is complete: their connections are closed at once,
+    not when a deadline has passed."""
+    with Server(["--header-timeout", "10000", "--body-timeout", "10000"]) as s:
+        data = raw({**HELLO, "user": "u" * 50000})
+        for n in range(0, len(data), 499):
+            with s.connect() as c:
+                c.sendall(data[:n])
+        folder = f"/proc/{s.process.pid}/fd"
+        for _ in range(600):
+            links = [os.readlink(os.path.join(folder, f)) for f in os.listdir(folder)]
+            sockets = [link for link in links if link.startswith("socket:")]
+            if len(sockets) == 1:  # the listening one
+                return
+            time.sleep(0.1)
+        raise AssertionError(sockets)
+
+
+def test_no_reader():
+    """A client that reads nothing is dropped, and its request cancelled; one that reads slowly is
+    served to the end."""
+    body = {**LONG, "n": 4, "logprobs": True, "top_logprobs": 20}
+    with Server(["--send-timeout", "0.5"]) as s:
+        with socket.socket() as c:
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            c.connect(("127.0.0.1", s.port))
+            c.sendall(raw(body))
+            wait_idle(s)
+            assert any("reason=cancelled" in line for line in s.log), s.log
+        with socket.socket() as c:
+            c.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+            c.connect(("127.0.0.1", s.port))
+            c.sendall(raw({**body, "n": 1}))
+            data = b""
+            while not data.endswith(b"[DONE]\n\n\r\n0\r\n\r\n"):
+                time.sleep(0.002)
+                piece = c.recv(16384)
+                assert piece, data[-200:]
+                data = data[-100:] + piece
+
+
 def test_full_queue():
     """More than the queue holds: 429 with Retry-After, and all that was accepted is answered."""
     with Server(["--max-queue", "4", "--parallel", "2"]) as s:
@@ -251,7 +293,10 @@ def test_no_work_while_draining():
             c.sendall(raw({**LONG, "stream": False, "max_tokens": 100}))
             wait_for_generations(s, 2)
             s.process.send_signal(signal.SIGTERM)
-            assert c.recv(1 << 20).startswith(b"HTTP/1.1 200 ")
+            answers = b""
+            while not answers.endswith(b"}\n"):
+                answers += c.recv(65536)
+            assert answers.startswith(b"HTTP/1.1 200 "), answers
             c.sendall(raw({"content": "a"}, "/tokenize"))
             answer = c.recv(65536)
             assert answer.startswith(b"HTTP/1.1 503 "), answer
@@ -295,6 +340,8 @@ with Server(["--max-connections", "1000"]) as server:
         check(server, expected)
     test_idle_connections(server, expected)
 test_timeouts()
+test_half_requests()
+test_no_reader()
 test_full_queue()
 test_few_descriptors(expected)
 test_one_port()

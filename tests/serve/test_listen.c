@@ -108,7 +108,7 @@ static void one_address_twice(void **state)
     close(out[0].fd);
 }
 
-/* IPv6 addresses and names; a machine may have no IPv6. */
+/* IPv6 addresses and names; a machine may have no IPv6, and know no names. */
 static void other_hosts(void **state)
 {
     (void)state;
@@ -118,8 +118,14 @@ static void other_hosts(void **state)
     } else {
         assert_non_null(strstr(error.message, "http://[::1]:0"));
     }
+    struct addrinfo *found = NULL;
+    const bool known = getaddrinfo("localhost", NULL, NULL, &found) == 0;
     const int n = open_host("localhost", 0);
-    assert_true(n >= 1);
+    if (known)
+        freeaddrinfo(found);
+    else
+        assert_non_null(strstr(error.message, "localhost"));
+    assert_true(known ? n >= 1 : n < 1);
     for (int i = 0; i < n; i++) {
         assert_int_equal(port_of_url(out[i].url), port_of_url(out[0].url));
         close(out[i].fd);
