@@ -20,7 +20,7 @@ struct trace_sender {
     pid_t pid;
 };
 
-/* What the sender tells about a batch. */
+/* Result of sending a batch of spans. */
 struct trace_report {
     uint32_t sent, failed; /* spans */
     char error[120];       /* of `failed` */
