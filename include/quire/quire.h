@@ -13,6 +13,7 @@
 #include <quire/engine_cache.h>
 #include <quire/engine_request.h>
 #include <quire/event_callback.h>
+#include <quire/grammar.h>
 #include <quire/kv_cache.h>
 #include <quire/mla.h>
 #include <quire/model.h>
