@@ -83,7 +83,7 @@ const struct qr_format_rule qr_format_rules[] = {
     { "iri", "<scheme>(<ipath-rooted>|(<ipchar>+<ipath-abempty>)?)<itail>" },
     { "irelative", "(<ipath-rooted>|(<isegment-nc-char>+<ipath-abempty>)?)<itail>" },
     { "iri-reference", "<iri>|<irelative>" },
-    /* RFC 6570, section 2, with erratum 6937 (apostrophe), without the operators that it reserves */
+    /* RFC 6570, section 2, with erratum 6937 (apostrophe), without reserved operators */
     { "varchar", "[A-Za-z0-9_]|<pct>" },
     { "varspec", "<varchar>(\\.?<varchar>)*(\\*|:[1-9][0-9]{0,3})?" },
     { "template", "\\{[+#./;?&]?<varspec>(,<varspec>)*\\}" },
