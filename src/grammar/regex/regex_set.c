@@ -92,6 +92,15 @@ static bool rehash(struct qr_regex_set *set)
 
 static unsigned depth_of(const struct qr_regex_set *set, qr_regex r) { return set->nodes[r].depth; }
 
+/* Whether the digits so far, with zeros in the places that are left, are a multiple. */
+static bool is_multiple(const struct qr_regex_node *n)
+{
+    uint64_t residue = n->b;
+    for (uint32_t i = 0; i < n->min && residue != 0; i++)
+        residue = residue * 10 % n->a;
+    return residue == 0;
+}
+
 /* Flags of a node from those of its children. */
 static void derive_flags(const struct qr_regex_set *set, struct qr_regex_node *n)
 {
@@ -129,7 +138,7 @@ static void derive_flags(const struct qr_regex_set *set, struct qr_regex_node *n
         n->depth = (uint16_t)(depth_of(set, n->a) + 1);
         break;
     case QR_RX_MULTIPLE:
-        n->nullable = n->b == 0 && (n->max == QR_RX_INTEGER || n->max == QR_RX_FRACTION);
+        n->nullable = (n->max == QR_RX_INTEGER || n->max == QR_RX_FRACTION) && is_multiple(n);
         break;
     default:
         n->nullable = n->kind == QR_RX_EMPTY || n->kind == QR_RX_ANY;
