@@ -115,8 +115,7 @@ static bool and_exists(struct qr_schema *s, const struct qr_object_alt *a,
     return true;
 }
 
-/* Whether the alternative has no value as far as its own numbers tell. */
-static bool obviously_none(const struct qr_object_alt *a)
+bool qr_object_is_obviously_none(const struct qr_object_alt *a)
 {
     uint32_t n_required = 0, n_possible = 0;
     for (uint32_t i = 0; i < a->n_properties; i++) {
@@ -157,7 +156,7 @@ static bool same_alt(const struct qr_object_alt *a, const struct qr_object_alt *
 static bool add_alt(struct qr_schema *s, struct qr_list *list, const struct qr_object_alt *alt)
 {
     const struct qr_object_alt *items = list->items;
-    if (obviously_none(alt))
+    if (qr_object_is_obviously_none(alt))
         return true;
     for (uint32_t i = 0; i < list->n && i < 64; i++)
         if (same_alt(&items[i], alt))
@@ -312,7 +311,7 @@ bool qr_objects_not(struct qr_schema *s, const struct qr_value_set *a, struct qr
 
 bool qr_object_is_none(struct qr_schema *s, const struct qr_object_alt *a)
 {
-    if (obviously_none(a))
+    if (qr_object_is_obviously_none(a))
         return true;
     for (uint32_t i = 0; i < a->n_properties; i++)
         if (a->properties[i].required && qr_expr_is_none(s, a->properties[i].value))

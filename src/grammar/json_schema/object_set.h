@@ -20,14 +20,10 @@ bool qr_objects_disjoint(struct qr_schema *s, const struct qr_object_alt *a,
                          const struct qr_object_alt *b);
 bool qr_object_is_none(struct qr_schema *s, const struct qr_object_alt *a);
 
+/* Whether the alternative has no value as far as its own numbers tell. */
+bool qr_object_is_obviously_none(const struct qr_object_alt *a);
+
 /* The set of the values of a key that is no property. */
 qr_expr qr_object_region_value(struct qr_schema *s, const struct qr_object_alt *alt, uint32_t key);
-
-/* The alternative without `exists`, as several: appends to *out (struct qr_object_alt), where a
- * remaining `exists` is one that keys other than the properties have to satisfy, a different one
- * each. */
-struct qr_list;
-bool qr_object_expand_exists(struct qr_schema *s, const struct qr_object_alt *alt,
-                             struct qr_list *out);
 
 #endif

@@ -23,11 +23,4 @@ uint32_t qr_set_overlap(struct qr_schema *s, const struct qr_value_set *a,
 /* Whether it is certain that the set has no value. */
 bool qr_set_is_none(struct qr_schema *s, const struct qr_value_set *a);
 
-/* The set of one value of the document. */
-bool qr_set_of_value(struct qr_schema *s, const struct qr_json *value, struct qr_value_set *out);
-
-/* Whether a value of the document is in a set. */
-bool qr_set_has(struct qr_schema *s, const struct qr_value_set *a, const struct qr_json *value,
-                bool *has);
-
 #endif
