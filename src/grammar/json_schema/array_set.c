@@ -45,7 +45,7 @@ static bool and_alt(struct qr_schema *s, const struct qr_array_alt *a,
                                   .n_prefix = n,
                                   .min = a->min > b->min ? a->min : b->min,
                                   .max = a->max < b->max ? a->max : b->max,
-                                  .unique = a->unique || b->unique };
+                                  .unique = a->unique ? a->unique : b->unique };
     if (!prefix)
         return false;
     for (uint32_t i = 0; i < n; i++) {
@@ -190,7 +190,8 @@ static bool not_alt(struct qr_schema *s, const struct qr_array_alt *a, struct qr
     struct qr_list list = { 0 };
     struct qr_array_alt few = qr_array_any, many = qr_array_any;
     if (a->unique)
-        return qr_schema_fail(s, QUIRE_E_UNSUPPORTED, NULL, NULL, "the negation of uniqueItems");
+        return qr_schema_fail(s, QUIRE_E_UNSUPPORTED, a->unique, "uniqueItems",
+                              "the negation of uniqueItems");
     for (uint32_t i = 0; i < a->n_prefix; i++)
         if (a->prefix[i] != QR_EXPR_ALL && !not_item(s, a, i, &list))
             return false;
@@ -200,7 +201,7 @@ static bool not_alt(struct qr_schema *s, const struct qr_array_alt *a, struct qr
         if (!add_alt(s, &list, &longer))
             return false;
     } else if (a->rest != QR_EXPR_ALL) {
-        const struct qr_contains c = { qr_expr_not(s, a->rest), a->n_prefix, 1, QR_UNLIMITED };
+        const struct qr_contains c = { qr_expr_not(s, a->rest), a->n_prefix, 1, QR_UNLIMITED, NULL };
         if (!add_contains(s, &c, &list))
             return false;
     }

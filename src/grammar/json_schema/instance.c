@@ -67,6 +67,15 @@ static bool object_set(struct qr_schema *s, const struct qr_json *v, struct qr_v
     return qr_schema_ok(s);
 }
 
+static void set_string(struct qr_schema *s, const struct qr_json *v, struct qr_value_set *out)
+{
+    const char *text = qr_json_string(v);
+    const size_t size = qr_json_string_size(v);
+    out->strings = qr_string_literal(s, text, size);
+    if (s->with_raw)
+        out->raw = qr_regex_literal(s->regexes, text, size);
+}
+
 bool qr_set_of_value(struct qr_schema *s, const struct qr_json *v, struct qr_value_set *out)
 {
     *out = (struct qr_value_set){ 0 };
@@ -75,7 +84,7 @@ bool qr_set_of_value(struct qr_schema *s, const struct qr_json *v, struct qr_val
     else if (qr_json_is_bool(v))
         out->scalars = qr_json_is_true(v) ? QR_TYPE_TRUE : QR_TYPE_FALSE;
     else if (qr_json_is_string(v))
-        out->strings = qr_string_literal(s, qr_json_string(v), qr_json_string_size(v));
+        set_string(s, v, out);
     else if (qr_json_is_number(v))
         return number_set(s, v, out);
     else

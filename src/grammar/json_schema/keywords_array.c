@@ -52,6 +52,7 @@ static bool read_contains(struct qr_schema *s, const struct qr_keywords *k,
     if (!c || !qr_keyword_count(s, k->schema, "minContains", k->min_contains, 1, &c->min) ||
         !qr_keyword_count(s, k->schema, "maxContains", k->max_contains, QR_UNLIMITED, &c->max))
         return false;
+    c->at = k->schema;
     c->item = qr_expr_schema(s, k->contains);
     if (c->item == QR_EXPR_ALL) {
         alt->min = alt->min > c->min ? alt->min : c->min;
@@ -74,7 +75,7 @@ bool qr_keywords_array(struct qr_schema *s, const struct qr_keywords *k, struct 
     if (!alt)
         return false;
     alt->rest = QR_EXPR_ALL;
-    alt->unique = qr_json_is_true(k->unique_items);
+    alt->unique = qr_json_is_true(k->unique_items) ? k->schema : NULL;
     if (k->unique_items && !qr_json_is_bool(k->unique_items))
         return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "uniqueItems",
                               "must be a boolean");

@@ -116,7 +116,9 @@ bool qr_expr_is_none(struct qr_schema *s, qr_expr id)
         return false;
     }
     s->depth++;
+    s->probing++;
     const bool none = qr_set_is_none(s, set);
+    s->probing--;
     s->depth--;
     return none;
 }

@@ -30,6 +30,18 @@ static void set_slots(struct qr_schema *s, const struct qr_object_alt *alt, bool
 
 /* ---- Intersection */
 
+/* Replaces contradictions, so that alternatives that need them are dropped. Not deep inside others:
+ * there the question is only whether a contradiction is certain. */
+static void prune(struct qr_schema *s, struct qr_property *list, uint32_t n,
+                  const struct qr_object_alt *a)
+{
+    for (uint32_t i = 0; i < n && s->probing < 2; i++) {
+        const bool same = i < a->n_properties && list[i].value == a->properties[i].value;
+        if (!same && qr_expr_is_none(s, list[i].value))
+            list[i].value = QR_EXPR_NONE;
+    }
+}
+
 static bool and_properties(struct qr_schema *s, const struct qr_object_alt *a,
                            const struct qr_object_alt *b, struct qr_object_alt *out)
 {
@@ -61,6 +73,7 @@ static bool and_properties(struct qr_schema *s, const struct qr_object_alt *a,
         list[n++] = p;
     }
     set_slots(s, a, false);
+    prune(s, list, n, a);
     out->properties = list;
     out->n_properties = n;
     return qr_schema_check(s);

@@ -83,7 +83,7 @@ static bool own_keywords(struct qr_schema *s, const struct qr_keywords *k,
 /* ---- enum and const */
 
 struct value_lists {
-    struct qr_list strings, numbers, arrays, objects; /* qr_regex, alternatives */
+    struct qr_list strings, raw, numbers, arrays, objects; /* qr_regex, alternatives */
 };
 
 static bool add_value(struct qr_schema *s, const struct qr_json *v, struct value_lists *lists,
@@ -94,7 +94,8 @@ static bool add_value(struct qr_schema *s, const struct qr_json *v, struct value
         return false;
     out->scalars |= set.scalars;
     return (set.strings == QR_REGEX_NONE ||
-            qr_list_push(s, &lists->strings, &set.strings, sizeof set.strings)) &&
+            (qr_list_push(s, &lists->strings, &set.strings, sizeof set.strings) &&
+             qr_list_push(s, &lists->raw, &set.raw, sizeof set.raw))) &&
            (!set.n_numbers ||
             qr_list_push(s, &lists->numbers, set.numbers, sizeof *set.numbers)) &&
            (!set.n_arrays || qr_list_push(s, &lists->arrays, set.arrays, sizeof *set.arrays)) &&
@@ -104,8 +105,10 @@ static bool add_value(struct qr_schema *s, const struct qr_json *v, struct value
 static void finish_values(struct qr_schema *s, const struct value_lists *lists,
                           struct qr_value_set *out)
 {
-    if (lists->strings.n)
+    if (lists->strings.n) {
         out->strings = qr_regex_or(s->regexes, lists->strings.items, lists->strings.n);
+        out->raw = qr_regex_or(s->regexes, lists->raw.items, lists->raw.n);
+    }
     out->numbers = lists->numbers.items;
     out->n_numbers = lists->numbers.n;
     out->arrays = lists->arrays.items;

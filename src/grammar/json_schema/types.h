@@ -83,6 +83,7 @@ struct qr_object_alt {
 struct qr_contains {
     qr_expr item;
     uint32_t from, min, max;
+    const struct qr_json *at; /* the schema with the keyword */
 };
 
 /* The arrays of min .. max items, where items 0 .. n_prefix - 1 are in their sets and the others in
@@ -93,7 +94,7 @@ struct qr_array_alt {
     uint32_t n_prefix, n_contains;
     qr_expr rest;
     uint32_t min, max;
-    bool unique;
+    const struct qr_json *unique; /* the schema with uniqueItems; NULL = none */
 };
 
 enum {
@@ -112,12 +113,14 @@ enum {
 /* A set of JSON values: the union of its alternatives. */
 struct qr_value_set {
     uint32_t scalars; /* QR_TYPE_NULL, _FALSE, _TRUE */
-    qr_regex strings; /* contents of JSON strings; what is no such contents counts for nothing */
+    /* contents of JSON strings; QR_REGEX_ANY stands for all of them, otherwise only such contents
+     * match */
+    qr_regex strings;
+    qr_regex raw; /* the same strings as UTF-8 without escapes; only if qr_schema.with_raw */
     const struct qr_number_alt *numbers;
     const struct qr_array_alt *arrays;
     const struct qr_object_alt *objects;
     uint32_t n_numbers, n_arrays, n_objects;
-    /* of `objects`: keys that annotations of adjacent applicators count as evaluated */
 };
 
 /* ---- Context of a compilation */
@@ -147,7 +150,10 @@ struct qr_schema {
     struct qr_key_table *keys;
     struct qr_schema_failure failure; /* status QUIRE_OK = none */
     int depth;                        /* of inlined references and applicators */
+    int probing;                      /* nested qr_expr_is_none */
+    bool with_raw;                    /* the notation has raw strings */
     qr_regex any_string;              /* contents of any JSON string */
+    qr_regex any_raw;                 /* UTF-8 */
 };
 
 #endif

@@ -11,7 +11,7 @@ struct qr_value_set qr_set_of_types(uint32_t types)
 {
     struct qr_value_set set = { .scalars = types & QR_TYPE_SCALAR };
     if (types & QR_TYPE_STRING)
-        set.strings = QR_REGEX_ANY;
+        set.strings = set.raw = QR_REGEX_ANY;
     if (types & QR_TYPE_NUMBER) {
         set.numbers = &qr_number_any;
         set.n_numbers = 1;
@@ -36,7 +36,8 @@ bool qr_set_and(struct qr_schema *s, const struct qr_value_set *a, const struct 
                 struct qr_value_set *out)
 {
     *out = (struct qr_value_set){ .scalars = a->scalars & b->scalars,
-                                  .strings = and2(s, a->strings, b->strings) };
+                                  .strings = and2(s, a->strings, b->strings),
+                                  .raw = and2(s, a->raw, b->raw) };
     return qr_numbers_and(s, a, b, out) && qr_arrays_and(s, a, b, out) &&
            qr_objects_and(s, a, b, out);
 }
@@ -46,10 +47,16 @@ bool qr_set_or(struct qr_schema *s, const struct qr_value_set *a, const struct q
 {
     *out = (struct qr_value_set){
         .scalars = a->scalars | b->scalars,
-        .strings = qr_regex_or(s->regexes, (qr_regex[]){ a->strings, b->strings }, 2)
+        .strings = qr_regex_or(s->regexes, (qr_regex[]){ a->strings, b->strings }, 2),
+        .raw = qr_regex_or(s->regexes, (qr_regex[]){ a->raw, b->raw }, 2)
     };
     return qr_numbers_or(s, a, b, out) && qr_arrays_or(s, a, b, out) &&
            qr_objects_or(s, a, b, out);
+}
+
+static qr_regex without(struct qr_schema *s, qr_regex a, qr_regex b, qr_regex any)
+{
+    return and2(s, a == QR_REGEX_ANY ? any : a, qr_regex_not(s->regexes, b));
 }
 
 bool qr_set_minus(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
@@ -59,8 +66,10 @@ bool qr_set_minus(struct qr_schema *s, const struct qr_value_set *a, const struc
     struct qr_value_set not_b;
     *out = *a;
     out->scalars &= ~b->scalars;
-    if (overlap & QR_TYPE_STRING)
-        out->strings = and2(s, a->strings, qr_regex_not(s->regexes, b->strings));
+    if (overlap & QR_TYPE_STRING) {
+        out->strings = without(s, a->strings, b->strings, s->any_string);
+        out->raw = without(s, a->raw, b->raw, s->any_raw);
+    }
     not_b = (struct qr_value_set){ 0 };
     if (overlap & QR_TYPE_NUMBER &&
         (!qr_numbers_not(s, b, &not_b) || !qr_numbers_and(s, a, &not_b, out)))
