@@ -3,7 +3,7 @@
 #ifndef QR_GRAMMAR_JSON_SCHEMA_ARRAY_SHAPES_H
 #define QR_GRAMMAR_JSON_SCHEMA_ARRAY_SHAPES_H
 #include "grammar/json_schema/list.h"
-#include "grammar/json_schema/types.h"
+#include "grammar/json_schema/shapes.h"
 
 /* Appends the shapes (struct qr_array_shape) of an alternative to *out. QUIRE_E_UNSUPPORTED for
  * conditions that cannot be expressed. */

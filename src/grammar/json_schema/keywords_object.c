@@ -39,8 +39,10 @@ static bool read_patterns(struct object_reader *r)
     for (struct qr_json_iter i = qr_json_iterate(map); qr_json_next(&i);) {
         struct pattern *p = &r->patterns[r->n_patterns++];
         p->value = qr_expr_schema(r->s, i.value);
-        if (!qr_schema_pattern(r->s, map, i.key, i.key, &p->keys))
+        struct qr_value_set set;
+        if (!qr_schema_pattern(r->s, map, i.key, i.key, &set))
             return false;
+        p->keys = set.strings;
     }
     return true;
 }

@@ -17,10 +17,6 @@ bool qr_numbers_not(struct qr_schema *s, const struct qr_value_set *a, struct qr
 /* Whether a number satisfies an alternative. *known is false where that cannot be told. */
 bool qr_number_in(const struct qr_number_alt *alt, const struct qr_decimal *value, bool *known);
 
-/* The JSON texts of the numbers. QR_REGEX_NONE and a failure where a multiple cannot be expressed
- * exactly. */
-qr_regex qr_number_regex(struct qr_schema *s, const struct qr_number_alt *alt);
-
 /* Whether no number satisfies the alternative; false also where that is unknown. */
 bool qr_number_is_none(struct qr_schema *s, const struct qr_number_alt *alt);
 
