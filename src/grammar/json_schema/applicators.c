@@ -44,6 +44,15 @@ static bool all_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
     return true;
 }
 
+/* Adds the values that satisfy both, for which the annotations of both count. */
+static bool add_both(struct qr_schema *s, const struct qr_value_set *a,
+                     const struct qr_value_set *b, struct qr_value_set *out)
+{
+    struct qr_value_set both;
+    const struct qr_value_set before = *out;
+    return qr_set_and(s, a, b, &both) && qr_set_or(s, &before, &both, out);
+}
+
 static bool any_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
 {
     const struct qr_value_set base = *set;
@@ -54,6 +63,8 @@ static bool any_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
         const struct qr_value_set before = found;
         struct qr_value_set option;
         if (!and_schema(s, &base, i.value, &option) || !qr_set_or(s, &before, &option, &found))
+            return false;
+        if (s->track_evaluated && !add_both(s, &before, &option, &found))
             return false;
     }
     *set = found;
@@ -103,7 +114,7 @@ static bool conditional(struct qr_schema *s, const struct qr_keywords *k, struct
 {
     const struct qr_value_set base = *set;
     struct qr_value_set yes, no, option;
-    if (!k->then && !k->otherwise)
+    if (!k->then && !k->otherwise && !s->track_evaluated)
         return true;
     if (!and_schema(s, &base, k->condition, &yes) || !not_schema(s, &base, k->condition, &no))
         return false;

@@ -45,7 +45,9 @@ static bool and_alt(struct qr_schema *s, const struct qr_array_alt *a,
                                   .n_prefix = n,
                                   .min = a->min > b->min ? a->min : b->min,
                                   .max = a->max < b->max ? a->max : b->max,
-                                  .unique = a->unique ? a->unique : b->unique };
+                                  .unique = a->unique ? a->unique : b->unique,
+                                  .evaluated = a->evaluated > b->evaluated ? a->evaluated
+                                                                           : b->evaluated };
     if (!prefix)
         return false;
     for (uint32_t i = 0; i < n; i++) {
@@ -79,6 +81,7 @@ static bool same_alt(const struct qr_array_alt *a, const struct qr_array_alt *b)
 {
     return a->n_prefix == b->n_prefix && !a->n_contains && !b->n_contains && a->rest == b->rest &&
            a->min == b->min && a->max == b->max && a->unique == b->unique &&
+           a->evaluated == b->evaluated &&
            (!a->n_prefix || memcmp(a->prefix, b->prefix, a->n_prefix * sizeof *a->prefix) == 0);
 }
 
@@ -126,9 +129,10 @@ bool qr_arrays_or(struct qr_schema *s, const struct qr_value_set *a, const struc
                   struct qr_value_set *out)
 {
     struct qr_list list = { 0 };
-    if (!a->n_arrays || !b->n_arrays || a->arrays == &qr_array_any ||
-        b->arrays == &qr_array_any) {
-        const struct qr_value_set *from = !b->n_arrays || a->arrays == &qr_array_any ? a : b;
+    const bool all = a->arrays == &qr_array_any && !s->track_evaluated;
+    if (!a->n_arrays || !b->n_arrays || all ||
+        (b->arrays == &qr_array_any && !s->track_evaluated)) {
+        const struct qr_value_set *from = !b->n_arrays || all ? a : b;
         out->arrays = from->arrays;
         out->n_arrays = from->n_arrays;
         return true;

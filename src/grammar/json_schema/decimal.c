@@ -3,6 +3,7 @@
 #include "grammar/json_schema/decimal.h"
 #include "grammar/json_schema/context.h"
 #include "json/parse.h"
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_DIVIDED_DIGITS = 4096 };
@@ -110,28 +111,17 @@ bool qr_decimal_is_multiple(const struct qr_decimal *a, const struct qr_decimal 
     return rest == 0;
 }
 
-const char *qr_decimal_text(struct qr_schema *s, const struct qr_decimal *d, size_t max_size)
+const char *qr_decimal_text(struct qr_schema *s, const struct qr_decimal *d)
 {
-    const int64_t before = d->exponent + d->n; /* digits before the point */
-    const int64_t size = (before > 0 ? before : 1) + (d->exponent < 0 ? 1 - d->exponent : 0);
-    if (size < 0 || (uint64_t)size + 1 > max_size)
-        return NULL;
-    char *text = qr_schema_alloc(s, (size_t)size + 3, 1), *p = text;
+    enum { EXPONENT_BYTES = 24 };
+    char *text = qr_schema_alloc(s, d->n + (size_t)EXPONENT_BYTES + 2, 1);
     if (!text)
         return NULL;
+    if (d->n)
+        memcpy(text + d->negative, d->digits, d->n);
     if (d->negative)
-        *p++ = '-';
-    if (before <= 0)
-        *p++ = '0';
-    for (int64_t i = 0; i < before; i++)
-        *p++ = i < d->n ? d->digits[i] : '0';
-    if (d->exponent < 0 && d->n) {
-        *p++ = '.';
-        for (int64_t i = before; i < 0; i++)
-            *p++ = '0';
-        for (int64_t i = before > 0 ? before : 0; i < d->n; i++)
-            *p++ = d->digits[i];
-    }
-    *p = 0;
+        *text = '-';
+    snprintf(text + d->negative + d->n, EXPONENT_BYTES, "%se%lld", d->n ? "" : "0",
+             (long long)d->exponent);
     return text;
 }

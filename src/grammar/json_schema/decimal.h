@@ -15,8 +15,7 @@ static inline bool qr_decimal_is_integer(const struct qr_decimal *d) { return d-
 /* Whether a is a multiple of b, b > 0. *known is false where the numbers are too long to tell. */
 bool qr_decimal_is_multiple(const struct qr_decimal *a, const struct qr_decimal *b, bool *known);
 
-/* The value in decimal notation without an exponent. NULL if it is longer than max_size characters
- * or without memory (a failure). */
-const char *qr_decimal_text(struct qr_schema *s, const struct qr_decimal *d, size_t max_size);
+/* The value as the text of a JSON number, "-15e-1". NULL and a failure without memory. */
+const char *qr_decimal_text(struct qr_schema *s, const struct qr_decimal *d);
 
 #endif

@@ -74,30 +74,32 @@ static unsigned keyword_shape(const char *key)
 
 /* ---- Resources and anchors */
 
+/* Adds the resource with this identifier, whose base URI is that of resource *in, and makes it the
+ * new *in. */
 static bool add_resource(struct qr_schema *s, struct qr_schema_document *d,
-                         const struct qr_json *schema, const char *base, const char *id,
-                         const char **uri)
+                         const struct qr_json *schema, const char *id, uint32_t *in)
 {
     const char *fragment;
-    *uri = qr_uri_resolve(s, base, id, &fragment);
-    if (!*uri)
+    const struct resource *list = d->resources.items;
+    const char *uri = qr_uri_resolve(s, list ? list[*in].uri : "", id, &fragment);
+    if (!uri)
         return false;
     if (*fragment && schema != d->root) { /* drafts 4 to 7: "#name" is an anchor */
-        const struct anchor a = { d->resources.n - 1, fragment, schema, false };
-        *uri = base;
+        const struct anchor a = { *in, fragment, schema, false };
         return qr_list_push(s, &d->anchors, &a, sizeof a);
     }
-    const struct resource r = { schema, end_of(schema), *uri };
+    const struct resource r = { schema, end_of(schema), uri };
+    *in = d->resources.n;
     return qr_list_push(s, &d->resources, &r, sizeof r);
 }
 
 static bool add_anchors(struct qr_schema *s, struct qr_schema_document *d,
-                        const struct qr_json *schema)
+                        const struct qr_json *schema, uint32_t in)
 {
     for (int dynamic = 0; dynamic < 2; dynamic++) {
         const char *name = qr_json_string(
             qr_json_get(schema, dynamic ? "$dynamicAnchor" : "$anchor"));
-        const struct anchor a = { d->resources.n - 1, name, schema, dynamic };
+        const struct anchor a = { in, name, schema, dynamic };
         if (name && !qr_list_push(s, &d->anchors, &a, sizeof a))
             return false;
     }
@@ -106,39 +108,43 @@ static bool add_anchors(struct qr_schema *s, struct qr_schema_document *d,
 }
 
 static bool scan(struct qr_schema *s, struct qr_schema_document *d, const struct qr_json *schema,
-                 const char *base);
+                 uint32_t in);
 
 /* The subschemas of one keyword. Recursion is bounded by the nesting that the parser accepts. */
 static bool scan_keyword(struct qr_schema *s, struct qr_schema_document *d, const char *key,
-                         const struct qr_json *value, const char *base)
+                         const struct qr_json *value, uint32_t in)
 {
     const unsigned shape = keyword_shape(key);
     if (shape & SCHEMA && qr_json_is_object(value))
-        return scan(s, d, value, base);
+        return scan(s, d, value, in);
     if ((shape & LIST && qr_json_is_array(value)) || (shape & MAP && qr_json_is_object(value)))
         for (struct qr_json_iter i = qr_json_iterate(value); qr_json_next(&i);)
-            if (qr_json_is_object(i.value) && !scan(s, d, i.value, base))
+            if (qr_json_is_object(i.value) && !scan(s, d, i.value, in))
                 return false;
     return true;
 }
 
+/* in  resource that contains the schema */
 static bool scan(struct qr_schema *s, struct qr_schema_document *d, const struct qr_json *schema,
-                 const char *base)
+                 uint32_t in)
 {
     const bool ignore_siblings = d->draft <= QR_DRAFT_7 && qr_json_get(schema, "$ref");
     const char *id = qr_json_string(qr_json_get(schema, "$id"));
     if (!id && (d->draft == QR_DRAFT_4 || schema == d->root))
         id = qr_json_string(qr_json_get(schema, "id"));
     if (id && !ignore_siblings) {
-        if (!add_resource(s, d, schema, base, id, &base))
+        if (!add_resource(s, d, schema, id, &in))
             return false;
-    } else if (schema == d->root && !add_resource(s, d, schema, base, "", &base)) {
+    } else if (schema == d->root && !add_resource(s, d, schema, "", &in)) {
         return false;
     }
-    if (!add_anchors(s, d, schema))
+    if (!add_anchors(s, d, schema, in))
         return false;
+    if (d->draft >= QR_DRAFT_2019 && (qr_json_get(schema, "unevaluatedProperties") ||
+                                      qr_json_get(schema, "unevaluatedItems")))
+        s->track_evaluated = true;
     for (struct qr_json_iter i = qr_json_iterate(schema); qr_json_next(&i);)
-        if (!scan_keyword(s, d, i.key, i.value, base))
+        if (!scan_keyword(s, d, i.key, i.value, in))
             return false;
     return qr_schema_check(s);
 }
@@ -174,7 +180,7 @@ struct qr_schema_document *qr_document_new(struct qr_schema *s, const struct qr_
     if (!d)
         return NULL;
     d->root = root;
-    return read_draft(s, d) && scan(s, d, root, "") ? d : NULL;
+    return read_draft(s, d) && scan(s, d, root, 0) ? d : NULL;
 }
 
 /* ---- References */

@@ -132,7 +132,7 @@ qr_node qr_emit_containers(struct qr_emitter *e, qr_expr expr)
     if (!has_containers(e, entry))
         return 0;
     if (!entry->containers) {
-        entry->containers = qr_build_rule(e->s->f->builder, "value");
+        entry->containers = qr_build_rule(e->s->f->builder);
         entry->containers_is_rule = true;
     }
     return entry->containers;
@@ -144,7 +144,7 @@ qr_node qr_emit_value(struct qr_emitter *e, qr_expr expr)
     if (!entry->value && !has_containers(e, entry))
         entry->value = value_of(e, entry->shape.set, 0);
     if (!entry->value) {
-        entry->value = qr_build_rule(e->s->f->builder, "value");
+        entry->value = qr_build_rule(e->s->f->builder);
         entry->value_is_rule = true;
     }
     return entry->value;

@@ -57,7 +57,7 @@ static bool read_contains(struct qr_schema *s, const struct qr_keywords *k,
     if (c->item == QR_EXPR_ALL) {
         alt->min = alt->min > c->min ? alt->min : c->min;
         alt->max = alt->max < c->max ? alt->max : c->max;
-    } else if (c->min || c->max != QR_UNLIMITED) {
+    } else if (c->min || c->max != QR_UNLIMITED || s->track_evaluated) {
         alt->contains = c;
         alt->n_contains = 1;
     }

@@ -145,14 +145,18 @@ static bool and_alt(struct qr_schema *s, const struct qr_object_alt *a,
                     const struct qr_object_alt *b, struct qr_object_alt *out)
 {
     *out = (struct qr_object_alt){ .min = a->min > b->min ? a->min : b->min,
-                                   .max = a->max < b->max ? a->max : b->max };
+                                   .max = a->max < b->max ? a->max : b->max,
+                                   .evaluated = a->evaluated };
+    if (a->evaluated != b->evaluated)
+        out->evaluated = qr_regex_or(s->regexes, (qr_regex[]){ a->evaluated, b->evaluated }, 2);
     return and_properties(s, a, b, out) && and_regions(s, a, b, out) && and_exists(s, a, b, out);
 }
 
 static bool same_alt(const struct qr_object_alt *a, const struct qr_object_alt *b)
 {
     if (a->n_properties != b->n_properties || a->n_regions != b->n_regions ||
-        a->n_exists != b->n_exists || a->min != b->min || a->max != b->max)
+        a->n_exists != b->n_exists || a->min != b->min || a->max != b->max ||
+        a->evaluated != b->evaluated)
         return false;
     for (uint32_t i = 0; i < a->n_properties; i++)
         if (a->properties[i].key != b->properties[i].key ||
@@ -209,10 +213,10 @@ bool qr_objects_or(struct qr_schema *s, const struct qr_value_set *a, const stru
                    struct qr_value_set *out)
 {
     struct qr_list list = { 0 };
-    if (!a->n_objects || !b->n_objects || a->objects == &qr_object_any ||
-        b->objects == &qr_object_any) {
-        const struct qr_value_set *from =
-            !b->n_objects || a->objects == &qr_object_any ? a : b;
+    const bool all = a->objects == &qr_object_any && !s->track_evaluated;
+    if (!a->n_objects || !b->n_objects || all ||
+        (b->objects == &qr_object_any && !s->track_evaluated)) {
+        const struct qr_value_set *from = !b->n_objects || all ? a : b;
         out->objects = from->objects;
         out->n_objects = from->n_objects;
         return true;

@@ -12,6 +12,7 @@
 #include "grammar/json_schema/keywords_string.h"
 #include "grammar/json_schema/list.h"
 #include "grammar/json_schema/normalize.h"
+#include "grammar/json_schema/unevaluated.h"
 #include "grammar/json_schema/value_set.h"
 
 /* ---- type */
@@ -167,7 +168,10 @@ bool qr_set_of_schema(struct qr_schema *s, const struct qr_json *schema, struct 
         return false;
     if ((k.enumeration || k.constant) && !keep_values(s, &k, out))
         return false;
+    if (!qr_mark_evaluated(s, &k, out))
+        return false;
     return follow(s, &k, k.ref, "$ref", out) && follow(s, &k, k.dynamic_ref, "$dynamicRef", out) &&
            follow(s, &k, k.recursive_ref, "$recursiveRef", out) &&
-           qr_apply_subschemas(s, &k, out) && qr_apply_dependencies(s, &k, out);
+           qr_apply_subschemas(s, &k, out) && qr_apply_dependencies(s, &k, out) &&
+           qr_apply_unevaluated(s, &k, out);
 }

@@ -77,6 +77,7 @@ struct qr_object_alt {
     const qr_regex *exists;
     uint32_t n_properties, n_regions, n_exists;
     uint32_t min, max;
+    qr_regex evaluated; /* keys that unevaluatedProperties leaves alone; QR_REGEX_NONE by default */
 };
 
 /* min .. max of the items from position `from` on are in a set. */
@@ -95,6 +96,7 @@ struct qr_array_alt {
     qr_expr rest;
     uint32_t min, max;
     const struct qr_json *unique; /* the schema with uniqueItems; NULL = none */
+    uint32_t evaluated; /* leading items that unevaluatedItems leaves alone, QR_UNLIMITED = all */
 };
 
 enum {
@@ -152,6 +154,7 @@ struct qr_schema {
     int depth;                        /* of inlined references and applicators */
     int probing;                      /* nested qr_expr_is_none */
     bool with_raw;                    /* the notation has raw strings */
+    bool track_evaluated;             /* the document has unevaluatedProperties or -Items */
     qr_regex any_string;              /* contents of any JSON string */
     qr_regex any_raw;                 /* UTF-8 */
 };
