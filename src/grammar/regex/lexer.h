@@ -10,7 +10,7 @@ struct qr_lexer; /* not thread-safe */
 /* A state: the set of lexemes that the bytes so far can still become, each with the rest that must
  * follow. Equal sets have equal states. */
 typedef uint32_t qr_lex_state;
-#define QR_LEX_DEAD 0u      /* no lexeme is left */
+#define QR_LEX_DEAD    0u    /* no lexeme is left */
 #define QR_LEX_UNKNOWN (~0u) /* in tables: not computed yet */
 
 /* lexemes  [n] expressions, borrowed with the set until free; lexeme i is expression i
