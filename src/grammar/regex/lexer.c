@@ -15,7 +15,6 @@ struct entry {
 struct state {
     uint32_t entries, n_entries; /* in lexer->entries, by ascending lexeme */
     uint32_t accepts, n_accepts; /* in lexer->accepts */
-    bool can_continue;
 };
 
 struct qr_lexer {
@@ -27,7 +26,8 @@ struct qr_lexer {
     uint8_t class_of[256], representative[256];
     uint32_t n_classes;
     struct state *states; /* [n_states] */
-    size_t n_states, states_capacity;
+    uint8_t *flags;       /* [n_states] */
+    size_t n_states, states_capacity, flags_capacity;
     qr_lex_state *next; /* [n_states][n_classes] */
     size_t next_capacity;
     struct entry *entries;
@@ -102,6 +102,7 @@ static quire_status add_state(struct qr_lexer *l, uint32_t n, qr_lex_state *out)
 {
     const size_t first = l->n_entries, id = l->n_states;
     if (!grow(l, (void **)&l->states, &l->states_capacity, id + 1, sizeof *l->states) ||
+        !grow(l, (void **)&l->flags, &l->flags_capacity, id + 1, 1) ||
         !grow(l, (void **)&l->next, &l->next_capacity, (id + 1) * l->n_classes, sizeof *l->next) ||
         !grow(l, (void **)&l->accepts, &l->accepts_capacity, l->n_accepts + n,
               sizeof *l->accepts) ||
@@ -111,12 +112,14 @@ static quire_status add_state(struct qr_lexer *l, uint32_t n, qr_lex_state *out)
     *s = (struct state){ .entries = (uint32_t)first,
                          .n_entries = n,
                          .accepts = (uint32_t)l->n_accepts };
+    l->flags[id] = 0;
     for (uint32_t i = 0; i < n; i++) {
         const struct entry *e = &l->entries[first + i];
         if (qr_regex_nullable(l->set, e->rest))
             l->accepts[l->n_accepts + s->n_accepts++] = e->lexeme;
-        s->can_continue = s->can_continue || e->rest != QR_REGEX_EMPTY;
+        l->flags[id] |= e->rest != QR_REGEX_EMPTY ? QR_LEX_CONTINUES : 0;
     }
+    l->flags[id] |= s->n_accepts > 0 ? QR_LEX_ACCEPTS : 0;
     for (uint32_t c = 0; c < l->n_classes; c++)
         l->next[id * l->n_classes + c] = n > 0 ? QR_LEX_UNKNOWN : QR_LEX_DEAD;
     if (n > 0)
@@ -174,6 +177,7 @@ void qr_lexer_free(struct qr_lexer *l)
         return;
     const struct quire_allocator *a = l->a;
     qr_free(a, l->states, l->states_capacity, sizeof *l->states);
+    qr_free(a, l->flags, l->flags_capacity, 1);
     qr_free(a, l->next, l->next_capacity, sizeof *l->next);
     qr_free(a, l->entries, l->entries_capacity, sizeof *l->entries);
     qr_free(a, l->accepts, l->accepts_capacity, sizeof *l->accepts);
@@ -215,7 +219,8 @@ struct qr_lex_tables qr_lexer_tables(const struct qr_lexer *l)
     return (struct qr_lex_tables){ .next = l->next,
                                    .class_of = l->class_of,
                                    .n_classes = l->n_classes,
-                                   .n_states = (uint32_t)l->n_states };
+                                   .n_states = (uint32_t)l->n_states,
+                                   .flags = l->flags };
 }
 
 quire_status qr_lexer_step(struct qr_lexer *l, qr_lex_state state, uint8_t byte, qr_lex_state *out)
@@ -245,11 +250,6 @@ const uint32_t *qr_lexer_accepts(const struct qr_lexer *l, qr_lex_state state, u
     const struct state *s = &l->states[state];
     *n = s->n_accepts;
     return l->accepts + s->accepts;
-}
-
-bool qr_lexer_can_continue(const struct qr_lexer *l, qr_lex_state state)
-{
-    return l->states[state].can_continue;
 }
 
 /* ---- Slices ---- */
