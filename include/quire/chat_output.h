@@ -71,7 +71,7 @@ struct quire_chat_output_params {
     enum quire_thinking thinking;
     enum quire_tool_choice tool_choice;
     const struct quire_allocator *allocator; /**< borrowed until destroy; NULL = C library */
-    const char *format; /**< name of a format; NULL: all text is content */
+    const char *format;                      /**< name of a format; NULL: all text is content */
     /** tools on offer, an array of `{"type":"function","function":{name, description,
      *  parameters}}`, or of the inner objects; NUL-terminated, copied. NULL: unknown, any name is a
      *  call and arguments are typed by their look; an empty array: none, markup is dropped as calls
@@ -137,7 +137,7 @@ struct quire_chat_delta {
     enum quire_chat_delta_kind kind;
     uint32_t tool_index; /**< of a call: 0, 1, 2, ... */
     /** [size], not NUL-terminated; may end inside a character of several bytes if a piece did.
-     *  Valid until the next push or finish */
+     *  Valid until the next push, finish or get_message */
     const char *text;
     size_t size;
     const char *id; /**< [id_size] of TOOL_CALL_BEGIN, else NULL; valid as long as text */
@@ -163,9 +163,9 @@ struct quire_chat_output_message {
 };
 /** Fills *message. Its pointers are valid until the next push, finish or destroy.
  *  QUIRE_E_INVALID_ARG; QUIRE_E_MISUSE struct_size; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_chat_output_get_message(
-    struct quire_chat_output *out, struct quire_chat_output_message *message,
-    struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_chat_output_get_message(struct quire_chat_output *out,
+                              struct quire_chat_output_message *message, struct quire_error *err);
 
 /* ---- Constrained calls */
 
@@ -194,9 +194,8 @@ QUIRE_API void quire_chat_tool_grammar_params_init(struct quire_chat_tool_gramma
  *  QUIRE_E_INVALID_ARG an argument, an unknown format or tool_name, tools as in
  *  quire_chat_output_create; QUIRE_E_FORMAT malformed JSON; QUIRE_E_UNSUPPORTED the format cannot
  *  write a call of this tool: the message names it; QUIRE_E_NOMEM; QUIRE_E_MISUSE struct_size. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_chat_tool_grammar(const struct quire_chat_tool_grammar_params *params, char **out,
-                        struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_chat_tool_grammar(
+    const struct quire_chat_tool_grammar_params *params, char **out, struct quire_error *err);
 /** allocator: as in the params of the call. NULL text is a no-op. */
 QUIRE_API void quire_chat_tool_grammar_free(const struct quire_allocator *allocator, char *text);
 
