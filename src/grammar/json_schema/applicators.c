@@ -6,6 +6,8 @@
 #include "grammar/json_schema/normalize.h"
 #include "grammar/json_schema/value_set.h"
 
+enum { MAX_OPTIONS = 1024 }; /* of oneOf, which are compared in pairs */
+
 /* Names the place of a failure of set operations, which do not know it. */
 static bool at_keyword(struct qr_schema *s, const struct qr_keywords *k, const char *keyword,
                        bool ok)
@@ -71,6 +73,23 @@ static bool any_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
     return true;
 }
 
+/* [n][n] whether two options can have values in common. */
+static uint8_t *overlaps(struct qr_schema *s, const struct qr_value_set *options, size_t n)
+{
+    if (n > MAX_OPTIONS) {
+        qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "more than %d subschemas", MAX_OPTIONS);
+        return NULL;
+    }
+    uint8_t *list = qr_schema_alloc(s, n, n);
+    for (size_t i = 0; list && i < n; i++)
+        for (size_t j = 0; j < i; j++) {
+            list[i * n + j] = list[j * n + i] = qr_set_overlap(s, &options[i], &options[j]) != 0;
+            if (!qr_schema_check(s))
+                return NULL;
+        }
+    return list;
+}
+
 /* The values that satisfy exactly one subschema: those of each one without those of the others that
  * are not certainly disjoint. */
 static bool one_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
@@ -85,10 +104,13 @@ static bool one_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
     for (struct qr_json_iter i = qr_json_iterate(k->one_of); qr_json_next(&i);)
         if (!and_schema(s, &base, i.value, &options[i.index]))
             return false;
+    uint8_t *overlap = overlaps(s, options, n);
+    if (!overlap)
+        return false;
     for (size_t i = 0; i < n; i++) {
         struct qr_value_set only = options[i], next;
         for (size_t j = 0; j < n; j++) {
-            if (j == i)
+            if (j == i || !overlap[i * n + j])
                 continue;
             if (!qr_set_minus(s, &only, &options[j], &next) || !qr_schema_check(s))
                 return false;

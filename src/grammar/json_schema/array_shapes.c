@@ -173,6 +173,8 @@ static bool step(struct qr_schema *s, struct qr_array_alt *alt, struct qr_list *
     *done = false;
     for (uint32_t i = 0; i < alt->n_contains; i++) {
         const struct qr_contains c = alt->contains[i];
+        if (c.min > c.max) /* no such array */
+            return true;
         if (!c.max)
             return exclude(s, alt, &c) && drop(s, alt, i) &&
                    qr_list_push(s, work, alt, sizeof *alt);

@@ -6,7 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-enum { MESSAGE_BYTES = 240 };
+enum {
+    MESSAGE_BYTES = 240,
+    CHUNK_BYTES = 2 << 20, /* more than a chunk of the arena */
+};
 
 bool qr_schema_fail(struct qr_schema *s, quire_status status, const struct qr_json *at,
                     const char *keyword, const char *fmt, ...)
@@ -19,14 +22,15 @@ bool qr_schema_fail(struct qr_schema *s, quire_status status, const struct qr_js
     const int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     char *copy = n < 0 ? NULL : qr_arena_strndup(&s->arena, text, strlen(text));
-    s->failure = (struct qr_schema_failure){ status, at, keyword, copy ? copy : "no memory" };
+    s->failure = (struct qr_schema_failure){ status, at, keyword, copy ? copy : "no memory", false };
     return false;
 }
 
 void *qr_schema_alloc(struct qr_schema *s, size_t n, size_t elem_size)
 {
     void *p = qr_arena_alloc(&s->arena, n ? n : 1, elem_size);
-    if (!p && s->arena.limit_bytes && s->arena.total_bytes > s->arena.limit_bytes / 2)
+    const size_t left = s->arena.limit_bytes - s->arena.total_bytes;
+    if (!p && (n > left / 2 / elem_size || left < (size_t)CHUNK_BYTES))
         qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "the schema needs too much memory");
     else if (!p)
         qr_schema_fail(s, QUIRE_E_NOMEM, NULL, NULL, "no memory");
@@ -53,7 +57,7 @@ bool qr_schema_check(struct qr_schema *s)
 
 bool qr_schema_recover(struct qr_schema *s)
 {
-    if (s->failure.status == QUIRE_E_UNSUPPORTED)
+    if (s->failure.status == QUIRE_E_UNSUPPORTED || s->failure.status == QUIRE_E_LIMIT)
         s->failure = (struct qr_schema_failure){ 0 };
-    return qr_schema_ok(s);
+    return qr_schema_check(s);
 }

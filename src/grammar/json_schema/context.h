@@ -25,9 +25,9 @@ static inline bool qr_schema_ok(const struct qr_schema *s)
     return s->failure.status == QUIRE_OK;
 }
 
-/* Runs of code whose failure to express something is an answer, not an error: removes a failure
- * with QUIRE_E_UNSUPPORTED that occurred after qr_schema_ok was true. Returns whether the
- * compilation can go on. */
+/* Where a failure to express something is an answer, not an error: removes a failure with
+ * QUIRE_E_UNSUPPORTED or QUIRE_E_LIMIT. Returns whether the compilation can go on: it is not out of
+ * time or memory. */
 bool qr_schema_recover(struct qr_schema *s);
 
 #endif

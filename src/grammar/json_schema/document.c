@@ -180,6 +180,10 @@ struct qr_schema_document *qr_document_new(struct qr_schema *s, const struct qr_
     if (!d)
         return NULL;
     d->root = root;
+    if (!qr_json_is_object(root) && !qr_json_is_bool(root)) {
+        qr_schema_fail(s, QUIRE_E_INVALID_ARG, root, NULL, "a schema is an object or a boolean");
+        return NULL;
+    }
     return read_draft(s, d) && scan(s, d, root, 0) ? d : NULL;
 }
 

@@ -7,7 +7,7 @@
 #include "grammar/json_schema/keywords.h"
 #include "grammar/json_schema/normalize.h"
 
-enum { MAX_DEPTH = 8 };
+enum { MAX_DEPTH = 8, MAX_COMPARED = 64 };
 
 /* A list that contains all values of the expression: an enum or const on the way to it. */
 static bool candidates(struct qr_schema *s, qr_expr e, int depth, struct qr_list *out);
@@ -99,4 +99,47 @@ bool qr_finite_values(struct qr_schema *s, qr_expr e, uint32_t max, struct qr_li
             return false;
     }
     return qr_schema_ok(s);
+}
+
+/* The list of enum, or the value of const; NULL without them. */
+static const struct qr_json *given_values(const struct qr_schema *s, qr_expr e, bool *list)
+{
+    const struct qr_expr_node *node = qr_expr_get(s, e);
+    *list = false;
+    if (node->kind == QR_EXPR_KIND_VALUE)
+        return node->json;
+    if (node->kind != QR_EXPR_KIND_SCHEMA ||
+        (qr_document_draft(s->document) <= QR_DRAFT_7 && qr_json_get(node->json, "$ref")))
+        return NULL;
+    const struct qr_json *values = qr_json_get(node->json, "const");
+    if (values && qr_document_draft(s->document) >= QR_DRAFT_6)
+        return values;
+    values = qr_json_get(node->json, "enum");
+    *list = true;
+    return qr_json_is_array(values) && qr_json_size(values) <= MAX_COMPARED ? values : NULL;
+}
+
+static bool in_values(const struct qr_json *value, const struct qr_json *values, bool list)
+{
+    if (!list)
+        return qr_json_equal(value, values);
+    for (struct qr_json_iter i = qr_json_iterate(values); qr_json_next(&i);)
+        if (qr_json_equal(value, i.value))
+            return true;
+    return false;
+}
+
+bool qr_exprs_differ(const struct qr_schema *s, qr_expr a, qr_expr b)
+{
+    bool list_a, list_b;
+    const struct qr_json *of_a = given_values(s, a, &list_a);
+    const struct qr_json *of_b = given_values(s, b, &list_b);
+    if (!of_a || !of_b)
+        return false;
+    if (!list_a)
+        return !in_values(of_a, of_b, list_b);
+    for (struct qr_json_iter i = qr_json_iterate(of_a); qr_json_next(&i);)
+        if (in_values(i.value, of_b, list_b))
+            return false;
+    return true;
 }

@@ -9,4 +9,8 @@
  * there are more than max, or it is not known that they are finitely many. */
 bool qr_finite_values(struct qr_schema *s, qr_expr e, uint32_t max, struct qr_list *out);
 
+/* Whether two schemas have const or enum with no value in common. False where that takes more than
+ * a look at these keywords. */
+bool qr_exprs_differ(const struct qr_schema *s, qr_expr a, qr_expr b);
+
 #endif

@@ -131,6 +131,8 @@ static bool split_regions(struct object_reader *r, const struct pattern *p, stru
                 x.value = qr_expr_and(s, x.value, p->value);
             if (!qr_string_is_none(s, x.keys) && !qr_list_push(s, &to, &x, sizeof x))
                 return false;
+            if (!qr_schema_check(s))
+                return false;
         }
     if (to.n > MAX_REGIONS)
         return qr_schema_fail(s, QUIRE_E_LIMIT, r->k->schema, "patternProperties",

@@ -48,7 +48,9 @@ static bool compute(struct qr_schema *s, const struct qr_expr_node *e, struct qr
     }
 }
 
-/* Remembers the outcome: the failure must come again whenever the expression is needed. */
+/* Remembers the outcome: a failure must come again whenever the expression is needed. Failures of
+ * the context must not: in a probe (qr_expr_is_none) an expression can depend on one that is being
+ * computed further up. */
 static const struct qr_value_set *finish(struct qr_schema *s, qr_expr id,
                                          const struct qr_value_set *set)
 {
@@ -57,7 +59,7 @@ static const struct qr_value_set *finish(struct qr_schema *s, qr_expr id,
     if (!qr_schema_ok(s)) {
         const struct qr_schema_failure failure = s->failure;
         struct qr_schema_failure *copy = qr_schema_alloc(s, 1, sizeof *copy);
-        if (copy && failure.status == QUIRE_E_UNSUPPORTED) {
+        if (copy && failure.status == QUIRE_E_UNSUPPORTED && !failure.of_context) {
             *copy = failure;
             e->failure = copy;
             e->state = QR_EXPR_FAILED;
@@ -86,6 +88,7 @@ const struct qr_value_set *qr_normalize(struct qr_schema *s, qr_expr id)
     if (e->state == QR_EXPR_BUSY) {
         qr_schema_fail(s, QUIRE_E_UNSUPPORTED, e->json, NULL,
                        "the schema refers to itself without a property or item between");
+        s->failure.of_context = true;
         return NULL;
     }
     if (s->depth >= QR_SCHEMA_MAX_DEPTH) {

@@ -2,6 +2,7 @@
 /* object_set.c - sets of objects: unions of alternatives. */
 #include "grammar/json_schema/object_set.h"
 #include "grammar/json_schema/expr.h"
+#include "grammar/json_schema/finite.h"
 #include "grammar/json_schema/keys.h"
 #include "grammar/json_schema/list.h"
 #include "grammar/json_schema/normalize.h"
@@ -349,7 +350,8 @@ static bool contradicts(struct qr_schema *s, const struct qr_object_alt *a,
         if (!p->required && !(q && q->required))
             continue;
         const qr_expr other = q ? q->value : qr_object_region_value(s, b, p->key);
-        found = qr_expr_is_none(s, qr_expr_and(s, p->value, other));
+        found = qr_exprs_differ(s, p->value, other) ||
+                qr_expr_is_none(s, qr_expr_and(s, p->value, other));
     }
     return found;
 }

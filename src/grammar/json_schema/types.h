@@ -135,6 +135,7 @@ struct qr_schema_failure {
     const struct qr_json *at; /* the schema; NULL = the whole document */
     const char *keyword;      /* within `at`; NULL = the schema itself */
     const char *text;         /* static or in the arena */
+    bool of_context; /* caused by what is being computed, not by the expression alone */
 };
 
 struct qr_expr_table;
