@@ -49,7 +49,7 @@ static bool matches_byte(const struct qr_regex_set *set, qr_regex bytes, uint8_t
     return qr_byte_set_has(&set->sets[set->nodes[bytes].a], byte);
 }
 
-/* The choice of the derivatives of a and, as long as what is before may be empty, of what follows. */
+/* The choice of the derivatives of a and, as long as what is before may be empty, of the rest. */
 static qr_regex derive_concat(struct qr_regex_set *set, qr_regex r, uint8_t byte)
 {
     qr_regex out = QR_REGEX_NONE;

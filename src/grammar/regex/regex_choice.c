@@ -79,7 +79,7 @@ static bool flatten(struct qr_regex_set *set, enum qr_regex_kind kind, const qr_
 
 static bool has(const struct operands *o, qr_regex r)
 {
-    return bsearch(&r, o->list, o->n, sizeof r, ascending) != NULL;
+    return o->n > 0 && bsearch(&r, o->list, o->n, sizeof r, ascending) != NULL;
 }
 
 /* Whether an operand and its complement are both there. */
