@@ -157,6 +157,7 @@ static qr_regex derive(struct qr_regex_set *set, qr_regex r, uint8_t byte)
         if (set->memo[slot].node != 0)
             return set->memo[slot].result;
     }
+    set->work += 1 + (n->kind == QR_RX_OR || n->kind == QR_RX_AND ? n->b : 0);
     const qr_regex out = compute(set, r, byte);
     if (set->status == QUIRE_OK)
         remember(set, r, byte, out);

@@ -4,6 +4,9 @@
 #include "grammar/regex/node_store.h"
 #include "grammar/regex/regex_set.h"
 
+/* Operands that a search may look at per state that it may visit: a bound of its time. */
+enum { WORK_PER_STATE = 256 };
+
 /* Values of the field `empty` of a node. */
 enum { UNKNOWN, NOT_EMPTY, EMPTY, TOO_LONG };
 
@@ -97,11 +100,12 @@ static quire_status explore(struct qr_regex_set *set, qr_regex r, const uint8_t 
     struct stack s = { 0 };
     bool found = false, added;
     uint32_t at = 0;
+    const uint64_t last_work = set->work + (uint64_t)max_states * WORK_PER_STATE;
     bool ok = reach(set, &v, r, 0, &added) &&
               qr_grow(set->a, (void **)&s.list, &s.capacity, 1, sizeof *s.list);
     if (ok)
         s.list[s.n++] = 0;
-    while (s.n > 0 && ok && !found && v.n <= max_states) {
+    while (s.n > 0 && ok && !found && v.n <= max_states && set->work <= last_work) {
         at = s.list[--s.n];
         ok = expand(set, &v, &s, at, representatives, n_classes, &found);
     }

@@ -5,7 +5,7 @@
 #include "grammar/regex/types.h"
 
 /* Whether r matches no string. Exact: explores derivatives, at most max_states of them, then
- * QUIRE_E_LIMIT. */
+ * QUIRE_E_LIMIT, also when they are so large that the search takes too long. */
 quire_status qr_regex_is_none(struct qr_regex_set *set, qr_regex r, uint32_t max_states,
                               bool *is_none);
 /* Whether every string of `inner` is one of `outer`: inner & ~outer is empty. */

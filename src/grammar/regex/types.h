@@ -68,6 +68,7 @@ struct qr_regex_set {
     size_t set_index_size;
     struct qr_regex_memo *memo;
     size_t memo_size, n_memo;
+    uint64_t work;           /* operands that derivatives have looked at */
     uint32_t longest_search; /* states of searches that gave up */
 };
 
