@@ -7,6 +7,7 @@
 #include <quire/attention_merge.h>
 #include <quire/beam_search.h>
 #include <quire/bias.h>
+#include <quire/chat_output.h>
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
