@@ -213,7 +213,9 @@ bool qr_number_is_none(struct qr_schema *s, const struct qr_number_alt *alt)
     if (!alt->n_multiples && (alt->integrality == QR_ANY_NUMBER || !alt->low || !alt->high))
         return false;
     const qr_regex r = qr_number_regex(s, alt);
-    if (!qr_schema_recover(s) || r == QR_REGEX_NONE)
+    if (!qr_schema_ok(s)) {
+        (void)qr_schema_recover(s);
         return false;
+    }
     return qr_regex_is_none(s->regexes, r, QR_SCHEMA_MAX_STATES, &none) == QUIRE_OK && none;
 }
