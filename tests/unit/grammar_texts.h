@@ -55,9 +55,9 @@ static inline void text_grammar_finish(struct text_grammar *g, qr_node start)
     if (g->status == QUIRE_OK)
         g->status = qr_network_new(g->builder, &net, &g->err);
     if (g->status == QUIRE_OK)
-        g->status = qr_automaton_new(net, g->set, g->builder->lexemes,
-                                     (uint32_t)g->builder->n_lexemes, NULL, TEXT_LIMIT_BYTES,
-                                     &g->automaton);
+        g->status =
+            qr_automaton_new(net, g->set, g->builder->lexemes, (uint32_t)g->builder->n_lexemes,
+                             NULL, TEXT_LIMIT_BYTES, &g->automaton);
 }
 
 /* Compiles a schema; notation NULL = JSON. */

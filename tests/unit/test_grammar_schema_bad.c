@@ -61,18 +61,19 @@ static void large(void **state)
     (void)state;
     assert_true(result_or_error(repeated("{\"enum\":[", "\"value %u\"", "]}", 20000)));
     assert_true(result_or_error(repeated("{\"enum\":[", "%u", "]}", 5000)));
-    assert_true(result_or_error(
-        repeated("{\"properties\":{", "\"p%u\":{\"minLength\":%u}", "}}", 20000)));
+    assert_true(
+        result_or_error(repeated("{\"properties\":{", "\"p%u\":{\"minLength\":%u}", "}}", 20000)));
     assert_int_equal(repeated("{\"$ref\":\"#/$defs/d1\",\"$defs\":{",
                               "\"d%u\":{\"properties\":{\"a\":{\"$ref\":\"#/$defs/d%u\"}}}", "}}",
                               5000),
                      QUIRE_OK);
-    assert_int_equal(
-        repeated("{\"allOf\":[", "{\"anyOf\":[{\"required\":[\"a%u\"]},{\"required\":[\"b%u\"]}]}",
-                 "]}", 30),
-        QUIRE_E_LIMIT);
-    assert_int_equal(repeated("{\"oneOf\":[", "{\"required\":[\"k\"],\"properties\":{\"k\":{"
-                                              "\"const\":%u}},\"type\":\"object\"}",
+    assert_int_equal(repeated("{\"allOf\":[",
+                              "{\"anyOf\":[{\"required\":[\"a%u\"]},{\"required\":[\"b%u\"]}]}",
+                              "]}", 30),
+                     QUIRE_E_LIMIT);
+    assert_int_equal(repeated("{\"oneOf\":[",
+                              "{\"required\":[\"k\"],\"properties\":{\"k\":{"
+                              "\"const\":%u}},\"type\":\"object\"}",
                               "]}", 60),
                      QUIRE_OK);
     assert_int_equal(repeated("{\"oneOf\":[", "{\"const\":%u}", "]}", 2000), QUIRE_E_LIMIT);
@@ -159,9 +160,9 @@ static void nesting(void **state)
         assert_true(result_or_error(status) || (depth >= 63 && status == QUIRE_E_INVALID_ARG));
     }
     /* references that are inlined */
-    assert_int_equal(repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{\"end\":{}",
-                              "\"x%u\":{}", "}}", 1),
-                     QUIRE_E_INVALID_ARG);
+    assert_int_equal(
+        repeated("{\"$ref\":\"#/$defs/d0\",\"$defs\":{\"end\":{}", "\"x%u\":{}", "}}", 1),
+        QUIRE_E_INVALID_ARG);
 }
 
 /* Every allocation fails once. */

@@ -2,8 +2,8 @@
 /* test_grammar_schema_random.c - random small schemas and values: the grammar accepts a value if
  * and only if a validator, which shares nothing with the compiler but the JSON parser, does. */
 #include "grammar_texts.h"
-#include "json/parse.h"
 #include "quire_cmocka.h"
+#include "json/parse.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -36,9 +36,9 @@ static const char *const keys[] = { "a", "b", "ab", "c" };
 
 static void put_value(struct out *o, int depth)
 {
-    static const char *const scalars[] = { "null", "true", "false", "0",   "1",      "2",
-                                           "3",    "-1",   "1.5",   "\"\"", "\"a\"", "\"b\"",
-                                           "\"ab\"", "\"abc\"" };
+    static const char *const scalars[] = { "null",  "true",  "false",  "0",      "1",
+                                           "2",     "3",     "-1",     "1.5",    "\"\"",
+                                           "\"a\"", "\"b\"", "\"ab\"", "\"abc\"" };
     const unsigned kind = depth ? draw(6) : 0, n = draw(4);
     if (kind < 3) {
         put(o, scalars[draw(sizeof scalars / sizeof *scalars)]);
@@ -143,7 +143,9 @@ static void put_schema(struct out *o, int depth)
     for (unsigned i = 0; i < n; i++) {
         const unsigned kind = draw(depth ? 24 : 12);
         /* one of a kind, since keys are unique */
-        const unsigned bit = kind < 12 ? 1u << (kind >= 9 ? 9 : kind < 4 ? kind / 2 : kind)
+        const unsigned bit = kind < 12 ? 1u << (kind >= 9  ? 9
+                                                : kind < 4 ? kind / 2
+                                                           : kind)
                                        : 1u << kind;
         if (seen & bit)
             continue;
@@ -226,8 +228,8 @@ static bool valid_array(const struct qr_json *s, const struct qr_json *v)
     const struct qr_json *contains = qr_json_get(s, "contains");
     bool found = false;
     for (struct qr_json_iter i = qr_json_iterate(v); qr_json_next(&i);) {
-        const struct qr_json *item = i.index < qr_json_size(prefix) ? qr_json_at(prefix, i.index)
-                                                                    : items;
+        const struct qr_json *item =
+            i.index < qr_json_size(prefix) ? qr_json_at(prefix, i.index) : items;
         if (item && !valid(item, i.value))
             return false;
         found |= contains && valid(contains, i.value);

@@ -120,8 +120,7 @@ static struct value repeat(struct lark *l, struct value v, uint32_t min, uint32_
 
 static struct value empty(struct lark *l, bool terminal)
 {
-    return terminal ? of_regex(QR_REGEX_EMPTY)
-                    : of_node(qr_build_sequence(l->f->builder, NULL, 0));
+    return terminal ? of_regex(QR_REGEX_EMPTY) : of_node(qr_build_sequence(l->f->builder, NULL, 0));
 }
 
 /* ---- Names */
@@ -350,14 +349,15 @@ static struct definition *define(struct lark *l, const struct qr_lark_token *t)
         invalid(l, "a name is defined twice");
         return NULL;
     }
-    if (l->n == l->capacity && !qr_grow(l->f->allocator, (void **)&l->list, &l->capacity, l->n + 16,
-                                        sizeof *l->list)) {
+    if (l->n == l->capacity &&
+        !qr_grow(l->f->allocator, (void **)&l->list, &l->capacity, l->n + 16, sizeof *l->list)) {
         fail(l, QUIRE_E_NOMEM, "no memory");
         return NULL;
     }
     struct definition *d = &l->list[l->n++];
-    *d = (struct definition){ .name = t->text, .size = t->size, .line = t->line,
-                              .terminal = is_terminal(t) };
+    *d = (struct definition){
+        .name = t->text, .size = t->size, .line = t->line, .terminal = is_terminal(t)
+    };
     return d;
 }
 

@@ -41,8 +41,12 @@ static uint32_t next_char(const char **p, const char *end, const char **why)
     if (found)
         return (uint32_t)values[found - letters];
     if (c == 'x' || c == 'u' || c == 'U') {
-        if (!read_hex(p, end, c == 'x' ? 2 : c == 'u' ? 4 : 8, &cp) || cp > 0x10FFFF ||
-            (cp >= 0xD800 && cp < 0xE000))
+        if (!read_hex(p, end,
+                      c == 'x'   ? 2
+                      : c == 'u' ? 4
+                                 : 8,
+                      &cp) ||
+            cp > 0x10FFFF || (cp >= 0xD800 && cp < 0xE000))
             *why = "malformed escape in a string";
         return cp;
     }

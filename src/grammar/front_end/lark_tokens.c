@@ -14,13 +14,16 @@ struct splitter {
     size_t n, capacity;
 };
 
-static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 static bool add(struct splitter *s, enum qr_lark_kind kind, const char *text, size_t size)
 {
-    if (s->n == s->capacity && !qr_grow(s->a, (void **)&s->tokens, &s->capacity, s->n + 64,
-                                        sizeof *s->tokens))
+    if (s->n == s->capacity &&
+        !qr_grow(s->a, (void **)&s->tokens, &s->capacity, s->n + 64, sizeof *s->tokens))
         return false;
     s->tokens[s->n++] = (struct qr_lark_token){ (uint8_t)kind, "", s->line, text, size };
     return true;
@@ -56,8 +59,8 @@ static bool continues(const struct splitter *s)
 static bool newline(struct splitter *s)
 {
     s->p++;
-    const bool ends = !s->depth && s->n && s->tokens[s->n - 1].kind != QR_LARK_NEWLINE &&
-                      !continues(s);
+    const bool ends =
+        !s->depth && s->n && s->tokens[s->n - 1].kind != QR_LARK_NEWLINE && !continues(s);
     const bool ok = !ends || add(s, QR_LARK_NEWLINE, s->p, 0);
     s->line++;
     return ok;
