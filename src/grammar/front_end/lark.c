@@ -15,9 +15,7 @@ enum state { NEW, BUSY, DONE };
 
 struct definition {
     const char *name;
-    size_t size;
-    size_t body; /* token */
-    uint32_t line;
+    size_t size, body; /* body: token */
     bool terminal;
     uint8_t state; /* of terminals */
     qr_regex regex;
@@ -63,17 +61,12 @@ static bool is_sign(const struct lark *l, char c)
     return l->t->kind == QR_LARK_SIGN && *l->t->text == c;
 }
 
-static bool accept(struct lark *l, char c)
-{
-    const bool yes = is_sign(l, c);
-    l->t += yes;
-    return yes;
-}
+static bool accept(struct lark *l, char c) { return is_sign(l, c) && l->t++; }
 
 static bool check(struct lark *l)
 {
     struct timespec now;
-    if (l->n_items++ % CHECK_EVERY || l->status != QUIRE_OK)
+    if (l->n_items++ % CHECK_EVERY)
         return l->status == QUIRE_OK;
     clock_gettime(CLOCK_MONOTONIC, &now);
     if ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec > l->f->deadline)
@@ -162,10 +155,8 @@ static qr_regex terminal_regex(struct lark *l, struct definition *d)
 static struct value name(struct lark *l, bool terminal)
 {
     struct definition *d = find(l, l->t->text, l->t->size);
-    if (!d)
-        return invalid(l, "a name that is not defined");
-    if (terminal && !d->terminal)
-        return invalid(l, "a rule in a terminal");
+    if (!d || (terminal && !d->terminal))
+        return invalid(l, d ? "a rule in a terminal" : "a name that is not defined");
     l->t++;
     if (is_sign(l, '{') && l->t[1].kind != QR_LARK_NUMBER && l->t[1].kind != QR_LARK_SIGN)
         return fail(l, QUIRE_E_UNSUPPORTED, "template");
@@ -298,6 +289,7 @@ static struct value item(struct lark *l, bool terminal)
     return v;
 }
 
+/* Whether an alternative ends here. */
 static bool ends(const struct lark *l)
 {
     return l->t->kind == QR_LARK_NEWLINE || l->t->kind == QR_LARK_END ||
@@ -355,9 +347,7 @@ static struct definition *define(struct lark *l, const struct qr_lark_token *t)
         return NULL;
     }
     struct definition *d = &l->list[l->n++];
-    *d = (struct definition){
-        .name = t->text, .size = t->size, .line = t->line, .terminal = is_terminal(t)
-    };
+    *d = (struct definition){ .name = t->text, .size = t->size, .terminal = is_terminal(t) };
     return d;
 }
 
@@ -394,7 +384,7 @@ static void import(struct lark *l)
         if (list)
             accept(l, ',');
     }
-    if (list && l->status == QUIRE_OK && !accept(l, ')'))
+    if (list && !accept(l, ')'))
         invalid(l, "( without )");
 }
 
@@ -417,8 +407,8 @@ static void collect(struct lark *l)
                 fail(l, QUIRE_E_UNSUPPORTED, "directive other than %ignore and %import");
             skip_line(l);
         } else {
-            l->t += is_sign(l, '?') || is_sign(l, '!');
-            l->t += is_sign(l, '?') || is_sign(l, '!');
+            while (accept(l, '?') || accept(l, '!'))
+                ;
             if (l->t->kind != QR_LARK_NAME) {
                 invalid(l, "expected a definition");
                 return;
