@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemma_call.c - calls of Gemma 4 and FunctionGemma: call:NAME{key:value,...}, with strings between
  * delimiter tokens. */
+#include "chat_format/output/gemma_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { PREFIX, NAME, KEY, COLON, VALUE, STRING, AFTER };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_call.c - calls written as JSON objects with a name and arguments. */
+#include "chat_format/output/json_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { BEFORE, KEY, COLON, VALUE, ARGUMENTS, SKIP, RESPONSE, AFTER_OBJECT };

@@ -8,7 +8,14 @@
         .end = after, .notation = "keyword_arguments",                                             \
     }
 
-static const struct qr_call_syntax bare_syntax = SYNTAX("[", "]");
+static const struct qr_call_syntax bare_syntax = {
+    .begin = "[",
+    .middle = "(",
+    .close = ")",
+    .separator = ", ",
+    .end = "]",
+    .notation = "keyword_arguments",
+};
 
 const struct qr_output_format qr_format_pythonic = {
     .name = "pythonic",
