@@ -2,7 +2,7 @@
 /* machine.c - interprets the description of a format. */
 #include "chat_format/output/machine.h"
 #include "chat_format/output/emit.h"
-#include "chat_format/output/harmony.h"
+#include "chat_format/output/harmony_message.h"
 #include "chat_format/output/markers.h"
 #include "chat_format/output/sections.h"
 #include <string.h>

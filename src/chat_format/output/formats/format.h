@@ -34,7 +34,7 @@ enum qr_output_flag {
     QR_FORMAT_CALL_OPEN_OPTIONAL = 1 << 10,
     /* the text begins with NAME and a line end: the prompt holds the marker */
     QR_FORMAT_STARTS_WITH_NAME = 1 << 11,
-    QR_FORMAT_HARMONY = 1 << 12, /* messages with channels: harmony.h */
+    QR_FORMAT_HARMONY = 1 << 12, /* messages with channels: harmony_message.h */
     QR_FORMAT_CODE = 1 << 13,    /* raw code for a tool named python instead of arguments */
 };
 
