@@ -117,17 +117,16 @@ QUIRE_API void quire_grammar_matcher_destroy(struct quire_grammar_matcher *match
  *  End-of-generation tokens are allowed if and only if the text may end here. At least one token is
  *  allowed unless the vocabulary has no token for what must follow (QUIRE_E_MISMATCH).
  *  QUIRE_E_LIMIT the automaton needs more than max_bytes; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_grammar_matcher_mask(struct quire_grammar_matcher *matcher, uint32_t *mask, size_t n_words,
-                           struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_grammar_matcher_mask(
+    struct quire_grammar_matcher *matcher, uint32_t *mask, size_t n_words, struct quire_error *err);
 
 /** Advances by tokens. End-of-generation tokens are not committed.
  *  QUIRE_E_MISMATCH tokens[i] is not allowed at its place: the message has i and the offset; the
  *  matcher is unchanged. QUIRE_E_RANGE an id outside the vocabulary; QUIRE_E_LIMIT;
  *  QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_grammar_matcher_commit(
-    struct quire_grammar_matcher *matcher, const int32_t *tokens, size_t n_tokens,
-    struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_grammar_matcher_commit(struct quire_grammar_matcher *matcher, const int32_t *tokens,
+                             size_t n_tokens, struct quire_error *err);
 
 /** Number of leading tokens that commit would accept, without a change; for drafts. */
 QUIRE_API size_t quire_grammar_matcher_check(struct quire_grammar_matcher *matcher,
@@ -149,9 +148,9 @@ QUIRE_API bool quire_grammar_matcher_must_end(struct quire_grammar_matcher *matc
  *  bytes    capacity of max_bytes bytes
  *  n_bytes  receives their number, at most max_bytes; 0: more than one continuation is possible, or
  *           the text may end here */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_grammar_matcher_forced_bytes(
-    struct quire_grammar_matcher *matcher, char *bytes, size_t max_bytes, size_t *n_bytes,
-    struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_grammar_matcher_forced_bytes(struct quire_grammar_matcher *matcher, char *bytes,
+                                   size_t max_bytes, size_t *n_bytes, struct quire_error *err);
 
 /** The tokens that must follow (fast-forward): the canonical tokenization of the forced bytes,
  *  without the last ones, which the following text could merge with others. The caller appends and
@@ -177,8 +176,8 @@ struct quire_grammar_info {
     uint64_t bytes;       /**< memory in use */
     double compile_seconds;
 };
-QUIRE_API QUIRE_MUST_CHECK quire_status
-quire_grammar_get_info(struct quire_grammar *grammar, struct quire_grammar_info *info);
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_grammar_get_info(struct quire_grammar *grammar,
+                                                               struct quire_grammar_info *info);
 
 #ifdef __cplusplus
 }

@@ -5,7 +5,7 @@
 #define QR_GRAMMAR_CORE_BUILDER_H
 #include "grammar/regex/regex_set.h"
 
-/* A node of the grammar: 0 .. 2^31. Nodes may be used in several places. */
+/* A node of the grammar; 0 = none. Nodes may be used in several places. */
 typedef uint32_t qr_node;
 
 struct qr_builder;
@@ -52,8 +52,8 @@ struct qr_loop {
 };
 qr_node qr_build_loop(struct qr_builder *b, const struct qr_loop *loop);
 
-/* A rule that can be used before it is defined, for recursion. `name` is for messages, copied. */
-qr_node qr_build_rule(struct qr_builder *b, const char *name);
+/* A rule that can be used before it is defined, for recursion. */
+qr_node qr_build_rule(struct qr_builder *b);
 void qr_build_define(struct qr_builder *b, qr_node rule, qr_node body);
 
 /* The start of the grammar. */

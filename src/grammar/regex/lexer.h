@@ -10,7 +10,7 @@ struct qr_lexer; /* not thread-safe */
 /* A state: the set of lexemes that the bytes so far can still become, each with the rest that must
  * follow. Equal sets have equal states. */
 typedef uint32_t qr_lex_state;
-#define QR_LEX_DEAD 0u      /* no lexeme is left */
+#define QR_LEX_DEAD    0u    /* no lexeme is left */
 #define QR_LEX_UNKNOWN (~0u) /* in tables: not computed yet */
 
 /* lexemes  [n] expressions, borrowed with the set until free; lexeme i is expression i
@@ -24,7 +24,9 @@ void qr_lexer_free(struct qr_lexer *lexer);
 quire_status qr_lexer_start(struct qr_lexer *lexer, const uint32_t *ids, uint32_t n,
                             qr_lex_state *out) QUIRE_MUST_CHECK;
 
-/* Transitions by classes of bytes that no lexeme tells apart: next = table[state * n_classes +
+/* Dead ends are removed: every state but QR_LEX_DEAD accepts or has an accepting state ahead.
+ *
+ * Transitions by classes of bytes that no lexeme tells apart: next = table[state * n_classes +
  * class_of[byte]], QR_LEX_UNKNOWN until qr_lexer_step has computed it. The pointers change when
  * states are added; qr_lexer_tables returns the current ones. */
 struct qr_lex_tables {
@@ -32,6 +34,11 @@ struct qr_lex_tables {
     const uint8_t *class_of; /* [256] */
     uint32_t n_classes;
     uint32_t n_states;
+    const uint8_t *flags; /* [n_states] QR_LEX_ACCEPTS, QR_LEX_CONTINUES */
+};
+enum {
+    QR_LEX_ACCEPTS = 1,   /* some lexeme is complete */
+    QR_LEX_CONTINUES = 2, /* some byte may follow */
 };
 struct qr_lex_tables qr_lexer_tables(const struct qr_lexer *lexer);
 quire_status qr_lexer_step(struct qr_lexer *lexer, qr_lex_state state, uint8_t byte,
@@ -39,9 +46,6 @@ quire_status qr_lexer_step(struct qr_lexer *lexer, qr_lex_state state, uint8_t b
 
 /* The lexemes that are complete in this state, ascending; *n may be 0. */
 const uint32_t *qr_lexer_accepts(const struct qr_lexer *lexer, qr_lex_state state, uint32_t *n);
-/* Whether some byte leads to a state other than QR_LEX_DEAD. Dead ends are removed: every state has
- * an accepting state ahead or accepts. */
-bool qr_lexer_can_continue(const struct qr_lexer *lexer, qr_lex_state state);
 /* Whether every string of `inner` is a path from this state on which some lexeme stays alive. For
  * slices of the vocabulary; remembered per state and inner by the caller. */
 quire_status qr_lexer_covers(struct qr_lexer *lexer, qr_lex_state state, qr_regex inner,

@@ -48,6 +48,9 @@ qr_regex qr_regex_repeat(struct qr_regex_set *set, qr_regex r, uint32_t min, uin
  * 0 < divisor < 2^31. */
 qr_regex qr_regex_multiple_of(struct qr_regex_set *set, uint32_t divisor, uint32_t scale);
 
+/* Memory in use. */
+uint64_t qr_regex_set_bytes(const struct qr_regex_set *set);
+
 /* Whether r matches the empty string. */
 bool qr_regex_nullable(const struct qr_regex_set *set, qr_regex r);
 /* The expression of the strings s for which r matches byte s. */

@@ -18,8 +18,8 @@ enum {
  *  deadline  of the monotonic clock in seconds
  *  QUIRE_E_INVALID_ARG malformed, QUIRE_E_UNSUPPORTED not regular (back references, ...) or not
  *  supported, both with the offset; QUIRE_E_LIMIT; QUIRE_E_NOMEM. */
-quire_status qr_regex_parse(struct qr_regex_set *set, const char *text, size_t size,
-                            uint32_t flags, double deadline, qr_regex *out,
+quire_status qr_regex_parse(struct qr_regex_set *set, const char *text, size_t size, uint32_t flags,
+                            double deadline, qr_regex *out,
                             struct quire_error *err) QUIRE_MUST_CHECK;
 
 #endif
