@@ -179,7 +179,7 @@ static enum qr_step bare(struct quire_chat_output *o)
     while (n > 0 && qr_is_space(o->in.data[o->at + n - 1]))
         n--;
     o->value.size = 0;
-    if (n == 0 ? !qr_bytes_append_text(o->allocator, &o->value, "null")
+    if (n == 0 ? !qr_bytes_append_text(o->allocator, &o->value, "\"\"")
                : !qr_tools_append_typed(o->allocator, &o->value, &any, o->in.data + o->at, n))
         qr_emit_nomem(o);
     qr_call_arguments(o, o->value.data, o->value.size);

@@ -85,7 +85,7 @@ void qr_machine_start(struct quire_chat_output *o, const char *prompt_end, size_
 
 static void begin_thinking(struct quire_chat_output *o, const char *marker, size_t size)
 {
-    qr_emit_space(o, false, o->content.size > 0);
+    qr_emit_space(o, false, o->content.size > 0 && !o->after_close);
     o->state = QR_OUT_REASONING;
     o->hold_scan = 0;
     o->think_prefix = o->format->literal_think_prefix && !o->reasoning_none;
