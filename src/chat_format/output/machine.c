@@ -310,5 +310,5 @@ void qr_machine_run(struct quire_chat_output *o)
     }
     if (o->final && o->status == QUIRE_OK)
         qr_emit_space(o, o->state == QR_OUT_REASONING || o->message_is_reasoning,
-                      o->n_calls == 0 || o->content.size > 0);
+                      !o->after_close && (o->n_calls == 0 || o->content.size > 0));
 }
