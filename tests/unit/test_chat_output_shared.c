@@ -5,8 +5,6 @@
 #include "test_chat_output.h"
 #include "json/parse.h"
 
-#define CASES QUIRE_SOURCE_DIR "/../shared/tools/tool_calls.jsonl"
-
 /* The text of a value inside the line; the line is copied because values are unescaped in place. */
 static bool is_text(const struct qr_json *v, const char *text)
 {
@@ -147,9 +145,13 @@ static void shared_cases(void **state)
     char *line = NULL;
     size_t capacity = 0;
     (void)state;
-    FILE *const file = fopen(CASES, "r");
+    char path[4200];
+    if (!need_shared())
+        skip();
+    snprintf(path, sizeof path, "%s/tools/tool_calls.jsonl", shared_dir());
+    FILE *const file = fopen(path, "r");
     if (!file) {
-        print_message("skipped: no " CASES "\n");
+        print_message("skipped: no %s\n", path);
         skip();
     }
     while (getline(&line, &capacity, file) > 0) {
