@@ -176,6 +176,8 @@ struct quire_grammar_info {
     uint64_t bytes;       /**< memory in use */
     double compile_seconds;
 };
+QUIRE_API void quire_grammar_info_init(struct quire_grammar_info *info, size_t struct_size);
+/** QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE struct_size. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_grammar_get_info(struct quire_grammar *grammar,
                                                                struct quire_grammar_info *info);
 

@@ -51,6 +51,12 @@ void qr_builder_free(struct qr_builder *b)
 
 struct qr_regex_set *qr_builder_regexes(const struct qr_builder *b) { return b->set; }
 
+const qr_regex *qr_builder_lexemes(const struct qr_builder *b, size_t *n)
+{
+    *n = b->n_lexemes;
+    return b->lexemes;
+}
+
 quire_status qr_builder_status(const struct qr_builder *b)
 {
     return b->status != QUIRE_OK ? b->status : qr_regex_set_status(b->set);

@@ -17,6 +17,9 @@ struct qr_builder *qr_builder_new(struct qr_regex_set *set, const struct quire_a
 void qr_builder_free(struct qr_builder *b);
 struct qr_regex_set *qr_builder_regexes(const struct qr_builder *b);
 
+/* The expressions of the lexemes by their numbers, [*n]; until the next call that adds one. */
+const qr_regex *qr_builder_lexemes(const struct qr_builder *b, size_t *n);
+
 /* The first failure of the builder or its expressions; as qr_regex_set_status. Nodes are 0 from
  * then on. */
 quire_status qr_builder_status(const struct qr_builder *b);
