@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Derivatives that a search for dead ends looks at before it takes the state for alive. */
-enum { MAX_SEARCH = 20000, MAX_SLICES = 8 };
+enum { MAX_SEARCH = 4000, MAX_SLICES = 8 };
 
 /* One lexeme of a state, with the rest that must follow. */
 struct entry {
