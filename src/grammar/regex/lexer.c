@@ -30,6 +30,7 @@ struct qr_lexer {
     uint32_t n_lexemes;
     const struct quire_allocator *a;
     uint64_t limit_bytes, bytes;
+    quire_status failure; /* why grow() or rehash() returned false */
     uint8_t class_of[256], representative[256];
     uint32_t n_classes;
     struct state *states; /* [n_states] */
@@ -52,17 +53,13 @@ static bool grow(struct qr_lexer *l, void **p, size_t *capacity, size_t need, si
     const size_t before = *capacity;
     if (need <= before)
         return true;
-    if (l->bytes + 2 * need * elem_size > l->limit_bytes ||
-        !qr_grow(l->a, p, capacity, need, elem_size))
-        return false;
-    l->bytes += (*capacity - before) * elem_size;
-    return true;
-}
-
-/* Why grow() failed. */
-static quire_status growth_error(const struct qr_lexer *l)
-{
-    return l->bytes > l->limit_bytes / 3 ? QUIRE_E_LIMIT : QUIRE_E_NOMEM;
+    if (l->bytes + 2 * need * elem_size > l->limit_bytes)
+        l->failure = QUIRE_E_LIMIT;
+    else if (!qr_grow(l->a, p, capacity, need, elem_size))
+        l->failure = QUIRE_E_NOMEM;
+    else
+        l->bytes += (*capacity - before) * elem_size;
+    return *capacity > before;
 }
 
 static uint64_t hash_entries(const struct entry *e, size_t n)
@@ -90,11 +87,12 @@ static size_t find_slot(const struct qr_lexer *l, const struct entry *e, size_t 
 static bool rehash(struct qr_lexer *l)
 {
     const size_t size = l->index_size ? 2 * l->index_size : 64;
-    uint32_t *index = l->bytes + size * sizeof *index <= l->limit_bytes
-                          ? qr_calloc(l->a, size, sizeof *index)
-                          : NULL;
-    if (index == NULL)
+    const bool fits = l->bytes + size * sizeof *l->index <= l->limit_bytes;
+    uint32_t *index = fits ? qr_calloc(l->a, size, sizeof *index) : NULL;
+    if (index == NULL) {
+        l->failure = fits ? QUIRE_E_NOMEM : QUIRE_E_LIMIT;
         return false;
+    }
     qr_free(l->a, l->index, l->index_size, sizeof *index);
     l->bytes += (size - l->index_size) * sizeof *index;
     l->index = index;
@@ -116,7 +114,7 @@ static quire_status add_state(struct qr_lexer *l, uint32_t n, qr_lex_state *out)
         !grow(l, (void **)&l->accepts, &l->accepts_capacity, l->n_accepts + n,
               sizeof *l->accepts) ||
         (2 * (id + 1) > l->index_size && !rehash(l)))
-        return growth_error(l);
+        return l->failure;
     struct state *s = &l->states[id];
     *s = (struct state){ .entries = (uint32_t)first,
                          .n_entries = n,
@@ -171,7 +169,7 @@ quire_status qr_lexer_new(struct qr_regex_set *set, const qr_regex *lexemes, uin
     l->n_classes = qr_regex_byte_classes(set, lexemes, n, l->class_of, l->representative);
     quire_status status = qr_regex_set_status(set);
     if (status == QUIRE_OK)
-        status = rehash(l) ? add_state(l, 0, &dead) : QUIRE_E_LIMIT;
+        status = rehash(l) ? add_state(l, 0, &dead) : l->failure;
     if (status != QUIRE_OK) {
         qr_lexer_free(l);
         return status;
@@ -210,7 +208,7 @@ static quire_status put_entry(struct qr_lexer *l, uint32_t *n, uint32_t lexeme, 
         return qr_regex_set_status(l->set);
     if (!grow(l, (void **)&l->entries, &l->entries_capacity, l->n_entries + *n + 1,
               sizeof *l->entries))
-        return growth_error(l);
+        return l->failure;
     l->entries[l->n_entries + (*n)++] = (struct entry){ lexeme, rest };
     return QUIRE_OK;
 }
