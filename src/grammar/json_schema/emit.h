@@ -22,7 +22,7 @@ qr_node qr_emit_containers(struct qr_emitter *e, qr_expr expr);
 qr_regex qr_emit_scalars(struct qr_emitter *e, const struct qr_value_set *set, bool with_strings);
 /* The raw text of the strings of a set, without `close` in it and, where n is not NULL, without the
  * lines that the notation excludes. */
-qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set,
-                            const char *close, const struct qr_object_notation *n);
+qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set, const char *close,
+                            const struct qr_object_notation *n);
 
 #endif
