@@ -35,8 +35,8 @@ extern "C" {
 /** A parser of one answer. */
 struct quire_chat_output;
 
-/** Name of format i, a static string; NULL for i beyond the last. Formats: docs/structured-output.md
- */
+/** Name of format i, a static string; NULL for i beyond the last. docs/structured-output.md lists
+ *  the formats. */
 QUIRE_API const char *quire_chat_output_format_name(size_t i);
 
 /** Chooses the format by the marks in the text of a chat template, which need not be a valid one.

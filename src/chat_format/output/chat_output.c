@@ -241,6 +241,8 @@ quire_status quire_chat_output_get_message(struct quire_chat_output *o,
 {
     struct quire_chat_output_message m = { 0 };
     QR_TRY(qr_handle_check(o, QR_KIND_CHAT_OUTPUT, "output", err));
+    if (!message)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "message is NULL");
     QR_TRY(qr_struct_check_out(message, QR_SIZE_TO(struct quire_chat_output_message, tool_calls),
                                "message", err));
     const size_t n = o->n_calls - (o->call_active && !o->call_announced);

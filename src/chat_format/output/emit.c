@@ -86,10 +86,16 @@ void qr_emit_content(struct quire_chat_output *o, const char *text, size_t size)
     if (o->drop_text)
         return;
     if (o->after_close) {
-        for (; size > 0 && qr_is_space(*text); size--)
-            text++;
-        if (size == 0)
+        size_t n = 0;
+        while (n < size && qr_is_space(text[n]))
+            n++;
+        /* between two texts it stays */
+        if (o->content.size > 0 && !qr_bytes_append(o->allocator, &o->space, text, n))
+            qr_emit_nomem(o);
+        if (n == size)
             return;
+        text += n;
+        size -= n;
         o->after_close = false;
     }
     /* white space at the start, or before a call where the format trims it, may be dropped */
@@ -194,7 +200,9 @@ static void announce(struct quire_chat_output *o)
     if (c->id.size == 0)
         make_id(o, c);
     o->call_announced = true;
-    qr_emit_space(o, false, o->content.size > 0 && !(o->format->flags & QR_FORMAT_TRIM_CONTENT));
+    qr_emit_space(o, false,
+                  o->content.size > 0 && !o->after_close &&
+                      !(o->format->flags & QR_FORMAT_TRIM_CONTENT));
     add_event(o, QUIRE_CHAT_TOOL_CALL_BEGIN, 0, 0);
     if (c->arguments.size > 0)
         add_event(o, QUIRE_CHAT_TOOL_CALL_ARGUMENTS, 0, c->arguments.size);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemma_call.c - calls of Gemma 4 and FunctionGemma: call:NAME{key:value,...}, with strings between
  * delimiter tokens. */
+#include "chat_format/output/gemma_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { PREFIX, NAME, KEY, COLON, VALUE, STRING, AFTER };
@@ -179,7 +179,7 @@ static enum qr_step bare(struct quire_chat_output *o)
     while (n > 0 && qr_is_space(o->in.data[o->at + n - 1]))
         n--;
     o->value.size = 0;
-    if (n == 0 ? !qr_bytes_append_text(o->allocator, &o->value, "null")
+    if (n == 0 ? !qr_bytes_append_text(o->allocator, &o->value, "\"\"")
                : !qr_tools_append_typed(o->allocator, &o->value, &any, o->in.data + o->at, n))
         qr_emit_nomem(o);
     qr_call_arguments(o, o->value.data, o->value.size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json_call.c - calls written as JSON objects with a name and arguments. */
+#include "chat_format/output/json_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { BEFORE, KEY, COLON, VALUE, ARGUMENTS, SKIP, RESPONSE, AFTER_OBJECT };
@@ -245,6 +245,21 @@ static enum qr_step name_or_id(struct quire_chat_output *o)
     return QR_STEP_GO;
 }
 
+/* Whether an object begins at the cursor: 1, 0, -1 it may. A bare object that goes on otherwise is
+ * no call, and nothing of it has been sent. */
+static int object_begins(const struct quire_chat_output *o)
+{
+    size_t i = o->at;
+    if (o->in.data[i] != '{')
+        return o->in.data[i] == '"' || o->in.data[i] == 'n';
+    do
+        i++;
+    while (i < o->in.size && qr_is_space(o->in.data[i]));
+    if (i == o->in.size)
+        return -1;
+    return o->in.data[i] == '"' || o->in.data[i] == '}';
+}
+
 static enum qr_step value(struct quire_chat_output *o)
 {
     struct qr_reader *const r = &o->reader;
@@ -276,6 +291,11 @@ static enum qr_step value(struct quire_chat_output *o)
         o->at++;
         r->state = RESPONSE;
         return QR_STEP_GO;
+    }
+    if (r->key == KEY_ARGUMENTS && o->keep_body && o->keep != QR_NONE) {
+        const int begins = object_begins(o);
+        if (begins <= 0)
+            return begins < 0 ? need(o) : QR_STEP_FAIL;
     }
     r->state = SKIP;
     if ((r->key == KEY_ARGUMENTS || is_name) && !r->has_arguments) {

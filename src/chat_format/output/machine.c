@@ -2,9 +2,9 @@
 /* machine.c - interprets the description of a format. */
 #include "chat_format/output/machine.h"
 #include "chat_format/output/emit.h"
-#include "chat_format/output/harmony.h"
+#include "chat_format/output/harmony_message.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
+#include "chat_format/output/sections.h"
 #include <string.h>
 
 static bool has_flag(const struct quire_chat_output *o, uint32_t flag)
@@ -81,224 +81,11 @@ void qr_machine_start(struct quire_chat_output *o, const char *prompt_end, size_
         qr_emit_content_raw(o, prompt_end + at, size - at);
 }
 
-/* ---- Calls and sections */
-
-/* Begins markup that may still turn out to be text. */
-static void begin_markup(struct quire_chat_output *o, size_t start, size_t pos, size_t size,
-                         bool body)
-{
-    o->keep = start;
-    o->keep_marker = pos + size;
-    o->keep_body = body;
-    o->keep_preamble = pos > start;
-    o->opener_special = !body && qr_is_special(o, pos, size);
-    o->at = body ? pos : pos + size;
-    o->reader = (struct qr_reader){ 0 };
-}
-
-void qr_machine_after_section(struct quire_chat_output *o)
-{
-    o->after_close = !has_flag(o, QR_FORMAT_KEEP_SPACE);
-    o->drop_text = o->drop_text || has_flag(o, QR_FORMAT_DROP_AFTER_CALLS);
-    o->state = QR_OUT_CONTENT;
-    o->section_marked = false;
-}
-
-/* Raw code after the opening marker: a call of the tool for code, if there is one. */
-static bool begin_code(struct quire_chat_output *o)
-{
-    static const char *const names[] = { "python", "code_interpreter", "ipython" };
-    if (!has_flag(o, QR_FORMAT_CODE) || o->keep_body)
-        return false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        if (o->tools_given && !qr_tools_find(&o->tools, names[i], strlen(names[i])))
-            continue;
-        o->at = o->keep_marker;
-        o->reader = (struct qr_reader){ .read = qr_read_code };
-        qr_call_begin(o);
-        if (o->status == QUIRE_OK)
-            qr_call_name(o, names[i], strlen(names[i]));
-        return true;
-    }
-    return false;
-}
-
-/* The markup holds no call. */
-static void fail_markup(struct quire_chat_output *o)
-{
-    const bool code = o->reader.read == qr_read_code;
-    qr_call_cancel(o);
-    if (o->keep == QR_NONE) { /* calls before it were sent */
-        o->open_section = true;
-        if (o->format->on_failure == QR_FAILURE_IS_DROPPED)
-            o->state = QR_OUT_DROP;
-        else
-            qr_machine_after_section(o);
-        return;
-    }
-    if (!code && begin_code(o))
-        return;
-    const size_t keep = o->keep;
-    o->keep = QR_NONE;
-    o->preamble_over = true;
-    o->at = o->keep_marker;
-    o->state = QR_OUT_CONTENT;
-    if (o->keep_body || o->format->on_failure == QR_FAILURE_IS_CONTENT)
-        qr_emit_content(o, o->in.data + keep, o->at - keep);
-    else if (o->format->on_failure == QR_FAILURE_LOSES_MARKER)
-        o->after_close = true;
-    else {
-        o->state = QR_OUT_DROP;
-        return;
-    }
-    o->section_marked = false;
-}
-
-static enum qr_step (*choose_reader(const struct quire_chat_output *o))(struct quire_chat_output *)
-{
-    static enum qr_step (*const readers[])(struct quire_chat_output *) = {
-        [QR_CALLS_JSON] = qr_read_json_call,   [QR_CALLS_NAMED] = qr_read_named_call,
-        [QR_CALLS_XML] = qr_read_xml_call,     [QR_CALLS_PYTHON] = qr_read_python_call,
-        [QR_CALLS_GEMMA] = qr_read_gemma_call,
-    };
-    size_t i = o->at;
-    const char c = o->in.data[i];
-    const enum qr_call_notation n = o->format->notation;
-    if (n == QR_CALLS_PYTHON && c == '[')
-        do
-            i++;
-        while (i < o->in.size && qr_is_space(o->in.data[i]));
-    if (i == o->in.size && !o->final)
-        return NULL;
-    const char inner = i < o->in.size ? o->in.data[i] : 0;
-    if ((n == QR_CALLS_PYTHON && inner == '{') || (n == QR_CALLS_NAMED && c == '['))
-        return qr_read_json_call;
-    if (n == QR_CALLS_JSON && has_flag(o, QR_FORMAT_CODE) && c != '{' && c != '[')
-        return qr_read_python_call;
-    return readers[n];
-}
-
-static enum qr_step in_call(struct quire_chat_output *o)
-{
-    if (!o->reader.read) {
-        if (!qr_skip_space(o)) {
-            if (o->final)
-                fail_markup(o);
-            return o->final ? QR_STEP_GO : QR_STEP_MORE;
-        }
-        o->reader.read = choose_reader(o);
-        if (!o->reader.read)
-            return QR_STEP_MORE;
-    }
-    const enum qr_step step = o->reader.read(o);
-    if (step == QR_STEP_DONE) {
-        o->keep = QR_NONE;
-        o->state = QR_OUT_AFTER;
-    } else if (step == QR_STEP_FAIL)
-        fail_markup(o);
-    else
-        return step;
-    return QR_STEP_GO;
-}
-
-/* Consumes a marker between calls. */
-static void between(struct quire_chat_output *o, const struct qr_marker *m)
-{
-    o->opener_special = o->opener_special || qr_is_special(o, o->at, m->size);
-    o->at += m->size;
-    if (m->action == QR_MARK_CALL_OPEN) {
-        o->reader = (struct qr_reader){ 0 };
-        o->state = QR_OUT_CALL;
-    } else if (m->action == QR_MARK_SECTION_OPEN) {
-        o->section_marked = true;
-        o->state = QR_OUT_SECTION;
-    } else if (m->action == QR_MARK_CALL_CLOSE && o->section_marked)
-        o->state = QR_OUT_SECTION;
-    else {
-        o->open_section = o->section_marked && m->action != QR_MARK_SECTION_CLOSE;
-        qr_machine_after_section(o);
-    }
-}
-
-static bool begins_body(const struct quire_chat_output *o)
-{
-    const char c = o->in.data[o->at];
-    if (o->format->notation == QR_CALLS_JSON)
-        return c == '{' || c == '[';
-    return !o->format->call_open[0];
-}
-
-/* After a call: closing markers, separators, the next call, or text. */
-static enum qr_step after_call(struct quire_chat_output *o)
-{
-    bool more = false;
-    const bool keep_space = has_flag(o, QR_FORMAT_KEEP_SPACE) && !o->section_marked;
-    const size_t start = o->at;
-    if (!qr_skip_space(o)) {
-        o->at = keep_space ? start : o->at;
-        if (o->final)
-            qr_machine_after_section(o);
-        return o->final ? QR_STEP_GO : QR_STEP_MORE;
-    }
-    const struct qr_marker *const m = qr_markers_at(o, &o->section_set, o->at, &more);
-    if (m)
-        between(o, m);
-    else if (more)
-        o->at = keep_space ? start : o->at;
-    else if (o->in.data[o->at] == ',' || o->in.data[o->at] == ';') {
-        o->at++;
-        o->reader.has_arguments = true;
-    } else if (o->reader.has_arguments && begins_body(o) && o->format->notation == QR_CALLS_JSON) {
-        o->reader = (struct qr_reader){ 0 };
-        o->state = QR_OUT_CALL;
-    } else {
-        o->open_section = true;
-        o->at = keep_space ? start : o->at;
-        qr_machine_after_section(o);
-    }
-    return more ? QR_STEP_MORE : QR_STEP_GO;
-}
-
-static enum qr_step in_section(struct quire_chat_output *o)
-{
-    bool more = false;
-    if (!qr_skip_space(o)) {
-        if (o->final)
-            fail_markup(o);
-        return o->final ? QR_STEP_GO : QR_STEP_MORE;
-    }
-    const struct qr_marker *const m = qr_markers_at(o, &o->section_set, o->at, &more);
-    if (more)
-        return QR_STEP_MORE;
-    if (m && m->action == QR_MARK_SECTION_CLOSE && o->keep != QR_NONE &&
-        o->format->on_failure == QR_FAILURE_IS_CONTENT)
-        fail_markup(o); /* a section without calls */
-    else if (m)
-        between(o, m);
-    else if (!o->format->call_open[0] || has_flag(o, QR_FORMAT_CALL_OPEN_OPTIONAL)) {
-        o->reader = (struct qr_reader){ 0 };
-        o->state = QR_OUT_CALL;
-    } else
-        fail_markup(o);
-    return QR_STEP_GO;
-}
-
-/* Broken markup, up to the next marker. */
-static enum qr_step in_drop(struct quire_chat_output *o)
-{
-    size_t pos;
-    const struct qr_marker *const m = qr_markers_find(o, &o->section_set, o->at, &pos);
-    o->at = pos;
-    if (m)
-        between(o, m);
-    return m ? QR_STEP_GO : QR_STEP_MORE;
-}
-
 /* ---- Text */
 
 static void begin_thinking(struct quire_chat_output *o, const char *marker, size_t size)
 {
-    qr_emit_space(o, false, o->content.size > 0);
+    qr_emit_space(o, false, o->content.size > 0 && !o->after_close);
     o->state = QR_OUT_REASONING;
     o->hold_scan = 0;
     o->think_prefix = o->format->literal_think_prefix && !o->reasoning_none;
@@ -335,12 +122,12 @@ static void content_marker(struct quire_chat_output *o, const struct qr_marker *
     case QR_MARK_CALL_CLOSE:
         if (o->open_section) {
             o->open_section = m->action == QR_MARK_CALL_CLOSE && o->format->section_close[0];
-            qr_machine_after_section(o);
+            qr_sections_end(o);
             return;
         }
         break;
     default:
-        begin_markup(o, from, pos, m->size, m->action == QR_MARK_BODY);
+        qr_markup_begin(o, from, pos, m->size, m->action == QR_MARK_BODY);
         o->section_marked = m->action == QR_MARK_SECTION_OPEN;
         o->state = o->section_marked ? QR_OUT_SECTION : QR_OUT_CALL;
         return;
@@ -467,7 +254,7 @@ static enum qr_step first_name(struct quire_chat_output *o)
     if (n == sizeof all - 1 && memcmp(p, all, n) == 0)
         o->at += n + 1;
     else if (o->calls_allowed && n > 0 && (!o->tools_given || qr_tools_find(&o->tools, p, n))) {
-        begin_markup(o, o->at, o->at, 0, false);
+        qr_markup_begin(o, o->at, o->at, 0, false);
         o->state = QR_OUT_CALL;
     }
     return QR_STEP_GO;
@@ -504,9 +291,9 @@ void qr_machine_run(struct quire_chat_output *o)
 {
     static enum qr_step (*const states[])(struct quire_chat_output *) = {
         [QR_OUT_START] = at_start,         [QR_OUT_CONTENT] = in_content,
-        [QR_OUT_REASONING] = in_reasoning, [QR_OUT_SECTION] = in_section,
-        [QR_OUT_CALL] = in_call,           [QR_OUT_AFTER] = after_call,
-        [QR_OUT_DROP] = in_drop,           [QR_OUT_HEADER] = qr_harmony_header,
+        [QR_OUT_REASONING] = in_reasoning, [QR_OUT_SECTION] = qr_in_section,
+        [QR_OUT_CALL] = qr_in_call,        [QR_OUT_AFTER] = qr_after_call,
+        [QR_OUT_DROP] = qr_in_drop,        [QR_OUT_HEADER] = qr_harmony_header,
         [QR_OUT_BODY] = qr_harmony_body,
     };
     if (!o->format) {
@@ -519,9 +306,9 @@ void qr_machine_run(struct quire_chat_output *o)
             continue;
         if (!o->final || o->state != QR_OUT_CALL)
             break;
-        fail_markup(o); /* the text ended inside a call */
+        qr_markup_fail(o); /* the text ended inside a call */
     }
     if (o->final && o->status == QUIRE_OK)
         qr_emit_space(o, o->state == QR_OUT_REASONING || o->message_is_reasoning,
-                      o->n_calls == 0 || o->content.size > 0);
+                      !o->after_close && (o->n_calls == 0 || o->content.size > 0));
 }

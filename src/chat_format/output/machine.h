@@ -16,7 +16,4 @@ void qr_machine_run(struct quire_chat_output *o);
 bool qr_prompt_opens_thinking(const struct qr_output_format *f, const char *text, size_t size,
                               size_t *at);
 
-/* Moves to content or what follows it after a call or section. */
-void qr_machine_after_section(struct quire_chat_output *o);
-
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* named_call.c - calls written as a name and the arguments as a JSON object. */
+#include "chat_format/output/named_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { PREFIX, NAME, ID, OPEN, ARGUMENTS, CLOSE };

@@ -64,7 +64,9 @@ struct qr_output_event {
     size_t at, size; /* of the text it belongs to */
 };
 
-/* State of a reader; all zeros at the start of a call. */
+/* State of a reader; all zeros at the start of a call. A reader consumes text at the cursor. It
+ * returns QR_STEP_GO after progress. At the end of the text (o->final) QR_STEP_MORE means that the
+ * call is cut. */
 struct qr_reader {
     enum qr_step (*read)(struct quire_chat_output *o);
     uint8_t state, key, depth, wrapper;
@@ -86,7 +88,7 @@ struct quire_chat_output {
     uint64_t id_seed;
     size_t max_bytes, total_bytes;
 
-    /* Input that is not decided. special[i]: 1 the first byte of a control token, 2 others, 0 text */
+    /* Input that is not decided. special[i]: 1 first byte of a control token, 2 others, 0 text */
     struct qr_bytes in, special;
     size_t at; /* cursor */
     bool final, finished, failed;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* python_call.c - calls written as Python: [f(a=1, b='x'), g()]. A call is sent when it is complete,
- * because only then it is known that all its values are JSON. */
+/* python_call.c - calls written as Python: [f(a=1, b='x'), g()]. A call is sent when it is
+ * complete, because only then it is known that all its values are JSON. */
+#include "chat_format/output/python_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/markers.h"
 #include "chat_format/output/python_literal.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { BEFORE, ARGUMENTS };

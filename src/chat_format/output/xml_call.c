@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* xml_call.c - calls written as an element per parameter. The values are typed by the schema of the
  * tool; strings are sent while they arrive. */
+#include "chat_format/output/xml_call.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
-#include "chat_format/output/readers.h"
 #include <string.h>
 
 enum state { PREFIX, INVOKE, NAME, BODY, KEY, BEFORE_VALUE, VALUE, STRING, OBJECT, CLOSE };
@@ -181,11 +181,12 @@ static enum qr_step body(struct quire_chat_output *o)
         return end_call(o, end);
     if (found < 0 || end < 0)
         return QR_STEP_MORE;
-    if (o->in.data[o->at] == '{' && r->parameters == 0) {
+    if (o->in.data[o->at] == '{' && r->parameters == 0 && !r->has_arguments) {
         r->state = OBJECT;
         return QR_STEP_GO;
     }
     /* stray text: up to the next element */
+    r->has_arguments = true;
     const char *const next = memchr(o->in.data + o->at + 1, '<', o->in.size - o->at - 1);
     o->at = next ? (size_t)(next - o->in.data) : o->in.size;
     return QR_STEP_GO;

@@ -7,11 +7,13 @@ static const struct qr_json_call json = { .id = { "tool_call_id" } };
 static const struct qr_call_syntax syntax = {
     .trigger = "<|START_ACTION|>",
     .begin = "<|START_ACTION|>[\n    ",
-    .open = "{\"tool_call_id\": \"0\", \"tool_name\": \"",
+    .open = "{\"tool_call_id\": \"" QR_CALL_NUMBER "\", \"tool_name\": \"",
     .middle = "\", \"parameters\": ",
     .close = "}",
     .separator = ",\n    ",
     .end = "\n]<|END_ACTION|>",
+    .content_open = "<|START_RESPONSE|>",
+    .content_close = "<|END_RESPONSE|>",
 };
 
 const struct qr_output_format qr_format_command_r7b = {

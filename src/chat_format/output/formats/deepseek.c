@@ -5,7 +5,7 @@
 /* Distilled models shorten and misspell the opening marker. */
 #define SECTION                                                                                    \
     .section_open = { "<｜tool▁calls▁begin｜>", "<｜tool▁calls｜>", "<｜tool_calls_begin｜>",      \
-                      "<｜tool calls begin｜>" },                                                  \
+                      "<｜tool calls begin｜>", "<｜tool\\_calls\\_begin｜>" },                    \
     .section_close = { "<｜tool▁calls▁end｜>" }, .call_open = { "<｜tool▁call▁begin｜>" },         \
     .call_close = { "<｜tool▁call▁end｜>" }, .think_open = { "<think>" },                          \
     .think_close = { "</think>" }, .notation = QR_CALLS_NAMED

@@ -34,7 +34,7 @@ enum qr_output_flag {
     QR_FORMAT_CALL_OPEN_OPTIONAL = 1 << 10,
     /* the text begins with NAME and a line end: the prompt holds the marker */
     QR_FORMAT_STARTS_WITH_NAME = 1 << 11,
-    QR_FORMAT_HARMONY = 1 << 12, /* messages with channels: harmony.h */
+    QR_FORMAT_HARMONY = 1 << 12, /* messages with channels: harmony_message.h */
     QR_FORMAT_CODE = 1 << 13,    /* raw code for a tool named python instead of arguments */
 };
 
@@ -79,12 +79,18 @@ struct qr_xml_call {
 };
 
 /* How constrained calls are written (tool_grammar.h): begin [call {separator call}] end, call =
- * open NAME middle ARGUMENTS close. */
+ * open NAME middle ARGUMENTS close. QR_CALL_NUMBER in open or middle stands for the number of the
+ * call, which the model writes. */
+#define QR_CALL_NUMBER "\1"
 struct qr_call_syntax {
-    const char *trigger; /* free text goes on until this */
+    /* free text goes on until this; NULL: until the first call as far as its name */
+    const char *trigger;
     const char *begin, *end, *open, *middle, *close, *separator;
     const char *notation; /* of the arguments: grammar/json_schema/notation.h; NULL: json */
-    bool single;          /* no more than one call in a section */
+    bool single;          /* no more than one call */
+    /* markers around content where free text without them is none; NULL: free text */
+    const char *content_open, *content_close;
+    const char *think_open, *think_close; /* in place of those of the format */
 };
 
 struct qr_output_format {

@@ -25,6 +25,12 @@ const struct qr_output_format qr_format_functionary_v3_1 = {
 
 static const struct qr_named_call v3_2 = { .name_end = { "\n" } };
 
+static const struct qr_call_syntax v3_2_syntax = {
+    .middle = "\n",
+    .separator = ">>>",
+    .content_open = "all\n",
+};
+
 /* The prompt ends with >>>. */
 const struct qr_output_format qr_format_functionary_v3_2 = {
     .name = "functionary_v3_2",
@@ -34,4 +40,5 @@ const struct qr_output_format qr_format_functionary_v3_2 = {
     .call_open = { ">>>" },
     .named = &v3_2,
     .marks = { ">>>all" },
+    .syntax = &v3_2_syntax,
 };

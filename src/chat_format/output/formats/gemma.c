@@ -6,6 +6,8 @@ static const struct qr_call_syntax syntax = {
     .trigger = "<|tool_call>",
     .open = "<|tool_call>call:",
     .close = "<tool_call|>",
+    .think_open = "<|channel>thought\n",
+    .think_close = "<channel|>",
     .notation = "gemma4",
 };
 

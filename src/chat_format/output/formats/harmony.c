@@ -3,10 +3,12 @@
 #include "chat_format/output/formats/formats.h"
 
 static const struct qr_call_syntax syntax = {
-    .trigger = " to=functions.",
     .open = "<|channel|>commentary to=functions.",
     .middle = " <|constrain|>json<|message|>",
     .single = true,
+    .content_open = "<|channel|>final<|message|>",
+    .think_open = "<|channel|>analysis<|message|>",
+    .think_close = "<|end|><|start|>assistant",
 };
 
 const struct qr_output_format qr_format_harmony = {

@@ -42,11 +42,11 @@ const struct qr_output_format qr_format_apriel = {
 
 const struct qr_output_format qr_format_hunyuan_a13b = {
     .name = "hunyuan_a13b",
-    .flags = QR_FORMAT_TRIM_CONTENT | QR_FORMAT_DROP_AFTER_CALLS,
+    .flags = QR_FORMAT_DROP_AFTER_CALLS,
     .notation = QR_CALLS_JSON,
     .think_open = { "<think>" },
     .think_close = { "</think>" },
-    .skip = { "<answer>", "</answer>" },
+    .skip = { "<answer>", "\n</answer>", "</answer>" },
     .section_open = { "<tool_calls>" },
     .section_close = { "</tool_calls>" },
     .marks = { "<tool_calls>" },
@@ -73,6 +73,7 @@ const struct qr_output_format qr_format_firefunction = {
 
 const struct qr_output_format qr_format_xlam = {
     .name = "xlam",
+    .flags = QR_FORMAT_TRIM_CONTENT,
     .notation = QR_CALLS_JSON,
     .think_open = { "<think>" },
     .think_close = { "</think>" },

@@ -11,7 +11,7 @@ static const struct qr_call_syntax syntax = {
     .trigger = "<|tool_calls_section_begin|>",
     .begin = "<|tool_calls_section_begin|>",
     .open = "<|tool_call_begin|>functions.",
-    .middle = ":0<|tool_call_argument_begin|>",
+    .middle = ":" QR_CALL_NUMBER "<|tool_call_argument_begin|>",
     .close = "<|tool_call_end|>",
     .end = "<|tool_calls_section_end|>",
 };

@@ -4,7 +4,6 @@
 #include "chat_format/output/formats/formats.h"
 
 static const struct qr_call_syntax syntax = {
-    .trigger = "{\"name\": \"",
     .open = "{\"name\": \"",
     .middle = "\", \"parameters\": ",
     .close = "}",

@@ -8,10 +8,18 @@
         .end = after, .notation = "keyword_arguments",                                             \
     }
 
-static const struct qr_call_syntax bare_syntax = SYNTAX("[", "]");
+static const struct qr_call_syntax bare_syntax = {
+    .begin = "[",
+    .middle = "(",
+    .close = ")",
+    .separator = ", ",
+    .end = "]",
+    .notation = "keyword_arguments",
+};
 
 const struct qr_output_format qr_format_pythonic = {
     .name = "pythonic",
+    .flags = QR_FORMAT_KEEP_SPACE,
     .notation = QR_CALLS_PYTHON,
     .body_open = { "[" },
     .syntax = &bare_syntax,
@@ -21,6 +29,7 @@ static const struct qr_call_syntax llama4_syntax = SYNTAX("<|python_start|>[", "
 
 const struct qr_output_format qr_format_llama4_pythonic = {
     .name = "llama4_pythonic",
+    .flags = QR_FORMAT_KEEP_SPACE,
     .on_failure = QR_FAILURE_IS_DROPPED,
     .notation = QR_CALLS_PYTHON,
     .skip = { "<|eot|>" },

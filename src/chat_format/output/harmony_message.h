@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harmony.h - messages of the Harmony format: headers with channel and recipient. */
-#ifndef QR_CHAT_FORMAT_OUTPUT_HARMONY_H
-#define QR_CHAT_FORMAT_OUTPUT_HARMONY_H
+/* harmony_message.h - messages of the Harmony format: headers with channel and recipient. */
+#ifndef QR_CHAT_FORMAT_OUTPUT_HARMONY_MESSAGE_H
+#define QR_CHAT_FORMAT_OUTPUT_HARMONY_MESSAGE_H
 #include "chat_format/output/parser.h"
 
 /* A header: [<|start|>ROLE][ to=RECIPIENT]<|channel|>CHANNEL[ to=RECIPIENT][ <|constrain|>TYPE]

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* harmony.c - messages of the Harmony format: headers with channel and recipient. */
-#include "chat_format/output/harmony.h"
+/* harmony_message.c - messages of the Harmony format: headers with channel and recipient. */
+#include "chat_format/output/harmony_message.h"
 #include "chat_format/output/emit.h"
 #include "chat_format/output/json_arguments.h"
 #include "chat_format/output/markers.h"
