@@ -8,7 +8,7 @@
 #include "json/parse.h"
 #include <quire/grammar.h>
 
-enum { WALKS = 12, MAX_TOKENS = 1500, MAX_GOAL = 64 };
+enum { WALKS = 30, MAX_TOKENS = 1500, MAX_GOAL = 64 };
 
 static const char tools[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"tool_a\",\"parameters\":{\"type\":\"object\","
