@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tool_grammar_walk.c - constrained calls from the structural tag to the message: random walks
- * over the masks of the grammar engine with the bundled vocabulary, in all formats. The text of each
- * walk must parse into calls whose arguments the schema allows. */
+ * over the masks of the grammar engine with the bundled vocabulary, in all formats. The text of
+ * each walk must parse into calls whose arguments the schema allows. */
 #include "chat_format/output/formats/formats.h"
 #include "quire_cmocka.h"
 #include "test_chat_output.h"
