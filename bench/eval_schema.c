@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#define SLOW_MASK 2e-3 /* seconds */
+
 static double now(void)
 {
     struct timespec t;
@@ -39,7 +41,10 @@ static quire_status replay(struct run *r, struct quire_grammar *grammar, const i
     for (*at = 0; s == QUIRE_OK && *at < n; ++*at) {
         double start = now();
         s = quire_grammar_matcher_mask(m, r->mask, r->n_words, err);
-        schema_report_add(&r->report.mask_times, now() - start);
+        const double seconds = now() - start;
+        schema_report_add(&r->report.mask_times, seconds);
+        if (r->o->verbose && seconds > SLOW_MASK)
+            printf("    slow mask at token %zu: %.1f ms\n", *at, 1e3 * seconds);
         if (s != QUIRE_OK || !(r->mask[ids[*at] / 32] >> (ids[*at] % 32) & 1))
             break;
         start = now();
@@ -98,6 +103,8 @@ static void check_schema(struct run *r, const char *name, const struct json_slic
     struct json_slice test, valid, data;
     unsigned rejected = 0, accepted_invalid = 0, failed = 0;
     report->schemas++;
+    if (r->o->verbose)
+        printf("%s\n", name);
     if (compile(r, schema, &grammar, &err) != QUIRE_OK) {
         report->not_compiled++;
         schema_report_reason(report, err.msg);

@@ -1,298 +1,301 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expressions against their languages: the sets of all strings of up to 5 letters that they match,
- * computed operation by operation. */
-#include "grammar/regex/lexer.h"
+/* test_grammar_regex_set.c - random expressions against sets of strings. */
 #include "grammar/regex/regex_set.h"
 #include "quire_cmocka.h"
-#include <string.h>
+#include "test_language.h"
 
-enum { LETTERS = 3, MAX_LENGTH = 5, N_STRINGS = 364 }; /* 1 + 3 + 9 + 27 + 81 + 243 */
-
-static char strings[N_STRINGS][MAX_LENGTH + 1];
-
-static void make_strings(void)
+/* Whether all strings from s on agree. */
+static bool agrees(struct qr_regex_set *set, qr_regex r, const struct language *l, int s)
 {
-    size_t n = 1, from = 0;
-    for (int length = 1; length <= MAX_LENGTH; length++) {
-        const size_t to = n;
-        for (size_t i = from; i < to; i++)
-            for (int c = 0; c < LETTERS; c++) {
-                strcpy(strings[n], strings[i]);
-                strings[n++][length - 1] = (char)('a' + c);
-            }
-        from = to;
-    }
-    assert_int_equal(n, N_STRINGS);
+    if (qr_regex_nullable(set, r) != l->has[s])
+        return false;
+    for (int c = 0; c < LETTERS && length_of(s) < LENGTH; c++)
+        if (!agrees(set, qr_regex_derivative(set, r, (uint8_t)('a' + c)), l, join(s, 1 + c)))
+            return false;
+    return true;
 }
 
-static size_t number_of(const char *s, size_t size)
+static bool matches(struct qr_regex_set *set, qr_regex r, const char *text, size_t n)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < size; i++)
-        n = n * LETTERS + 1 + (size_t)(s[i] - 'a');
-    return n;
-}
-
-struct language {
-    bool has[N_STRINGS];
-};
-
-static void language_concat(const struct language *a, const struct language *b,
-                            struct language *out)
-{
-    memset(out, 0, sizeof *out);
-    for (size_t i = 0; i < N_STRINGS; i++) {
-        const size_t size = strlen(strings[i]);
-        for (size_t k = 0; k <= size; k++)
-            if (a->has[number_of(strings[i], k)] &&
-                b->has[number_of(strings[i] + k, size - k)])
-                out->has[i] = true;
-    }
-}
-
-static void language_repeat(const struct language *a, uint32_t min, uint32_t max,
-                            struct language *out)
-{
-    struct language power = { { true } }, next; /* the empty string */
-    memset(out, 0, sizeof *out);
-    const uint32_t last = max == QR_REGEX_UNBOUNDED ? min + MAX_LENGTH + 1 : max;
-    for (uint32_t n = 0; n <= last; n++) {
-        for (size_t i = 0; i < N_STRINGS && n >= min; i++)
-            out->has[i] = out->has[i] || power.has[i];
-        language_concat(&power, a, &next);
-        power = next;
-    }
-}
-
-static uint64_t random_state;
-static uint32_t below(uint32_t n)
-{
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 33) % n);
-}
-
-static qr_regex random_bytes(struct qr_regex_set *set, struct language *out)
-{
-    struct qr_byte_set bytes = { { 0 } };
-    memset(out, 0, sizeof *out);
-    const uint32_t letters = 1 + below(7);
-    for (uint32_t c = 0; c < LETTERS; c++)
-        if (letters >> c & 1) {
-            bytes.bits['a' / 64] |= 1ull << (('a' + c) % 64);
-            out->has[1 + c] = true;
-        }
-    return qr_regex_bytes(set, &bytes);
-}
-
-static qr_regex random_regex(struct qr_regex_set *set, int depth, struct language *out);
-
-static qr_regex random_pair(struct qr_regex_set *set, int depth, uint32_t kind,
-                            struct language *out)
-{
-    struct language a, b;
-    const qr_regex list[] = { random_regex(set, depth - 1, &a), random_regex(set, depth - 1, &b) };
-    for (size_t i = 0; i < N_STRINGS; i++)
-        out->has[i] = kind == 0 ? a.has[i] || b.has[i] : a.has[i] && b.has[i];
-    if (kind == 0)
-        return qr_regex_or(set, list, 2);
-    if (kind == 1)
-        return qr_regex_and(set, list, 2);
-    language_concat(&a, &b, out);
-    return qr_regex_concat(set, list, 2);
-}
-
-static qr_regex random_regex(struct qr_regex_set *set, int depth, struct language *out)
-{
-    const uint32_t kind = depth > 0 ? below(8) : 7;
-    struct language a;
-    if (kind < 4)
-        return random_pair(set, depth, kind, out);
-    if (kind == 4) {
-        const qr_regex r = random_regex(set, depth - 1, &a);
-        for (size_t i = 0; i < N_STRINGS; i++)
-            out->has[i] = !a.has[i];
-        return qr_regex_not(set, r);
-    }
-    if (kind == 5) {
-        const qr_regex r = random_regex(set, depth - 1, &a);
-        const uint32_t min = below(3), max = below(3) ? min + below(3) : QR_REGEX_UNBOUNDED;
-        language_repeat(&a, min, max, out);
-        return qr_regex_repeat(set, r, min, max);
-    }
-    return random_bytes(set, out);
-}
-
-static bool matches(struct qr_regex_set *set, qr_regex r, const char *s)
-{
-    for (; *s != '\0'; s++)
-        r = qr_regex_derivative(set, r, (uint8_t)*s);
+    for (size_t i = 0; i < n; i++)
+        r = qr_regex_derivative(set, r, (uint8_t)text[i]);
     return qr_regex_nullable(set, r);
 }
 
-static void test_random(void **state)
+static void random_expressions(void **state)
 {
     (void)state;
-    make_strings();
-    for (uint32_t seed = 0; seed < 3000; seed++) {
+    seed = 1;
+    for (int round = 0; round < 1500; round++) {
         struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
-        struct language a, b;
-        random_state = seed;
-        const qr_regex r = random_regex(set, 4, &a), other = random_regex(set, 3, &b);
-        bool any = false, none, contained = true, contains;
-        for (size_t i = 0; i < N_STRINGS; i++) {
-            if (matches(set, r, strings[i]) != a.has[i])
-                fail_msg("seed %u: '%s' expected %d", seed, strings[i], a.has[i]);
-            any = any || a.has[i];
-            contained = contained && (!a.has[i] || b.has[i]);
+        struct pair p, q;
+        bool none, contains, subset = true, empty = true;
+        draw_expression(set, 1 + round % 4, &p);
+        draw_expression(set, 1 + round % 3, &q);
+        assert_true(agrees(set, p.r, &p.l, 0));
+        assert_true(agrees(set, q.r, &q.l, 0));
+        for (int s = 0; s < STRINGS; s++) {
+            subset = subset && (!p.l.has[s] || q.l.has[s]);
+            empty = empty && !p.l.has[s];
         }
-        assert_int_equal(qr_regex_is_none(set, r, 10000, &none), QUIRE_OK);
-        if (any)
+        assert_int_equal(qr_regex_is_none(set, p.r, 100000, &none), QUIRE_OK);
+        /* a language may have only strings that are longer or of other bytes */
+        if (!empty)
             assert_false(none);
-        assert_int_equal(qr_regex_contains(set, other, r, 10000, &contains), QUIRE_OK);
-        if (!contained)
+        assert_int_equal(qr_regex_contains(set, q.r, p.r, 100000, &contains), QUIRE_OK);
+        if (!subset)
             assert_false(contains);
+        const qr_regex both[] = { p.r, q.r };
+        bool contains_or, contains_and;
+        assert_int_equal(
+            qr_regex_contains(set, qr_regex_or(set, both, 2), p.r, 100000, &contains_or), QUIRE_OK);
+        assert_int_equal(
+            qr_regex_contains(set, p.r, qr_regex_and(set, both, 2), 100000, &contains_and),
+            QUIRE_OK);
+        assert_true(contains_or && contains_and);
         assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
         qr_regex_set_free(set);
     }
 }
 
-/* The lexer accepts exactly the expressions that match, and is dead only if none can. */
-static void test_lexer(void **state)
+/* ---- Emptiness of finite languages: exact both ways, since all strings are short */
+
+static void emptiness(void **state)
 {
     (void)state;
-    make_strings();
-    for (uint32_t seed = 0; seed < 1000; seed++) {
+    seed = 7;
+    int n_none = 0;
+    for (int round = 0; round < 2000; round++) {
         struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
-        struct language languages[3];
-        qr_regex lexemes[3];
-        struct qr_lexer *lexer;
-        qr_lex_state start;
-        random_state = seed;
-        for (int i = 0; i < 3; i++)
-            lexemes[i] = random_regex(set, 3, &languages[i]);
-        assert_int_equal(qr_lexer_new(set, lexemes, 3, NULL, 64 << 20, &lexer), QUIRE_OK);
-        assert_int_equal(qr_lexer_start(lexer, (uint32_t[]){ 0, 1, 2 }, 3, &start), QUIRE_OK);
-        for (size_t i = 0; i < N_STRINGS; i++) {
-            qr_lex_state s = start;
-            uint32_t n, k = 0;
-            for (const char *c = strings[i]; *c != '\0'; c++)
-                assert_int_equal(qr_lexer_step(lexer, s, (uint8_t)*c, &s), QUIRE_OK);
-            const uint32_t *accepts = qr_lexer_accepts(lexer, s, &n);
-            for (uint32_t j = 0; j < 3; j++)
-                if (languages[j].has[i]) {
-                    assert_true(k < n);
-                    assert_int_equal(accepts[k++], j);
-                }
-            assert_int_equal(k, n);
-        }
-        qr_lexer_free(lexer);
+        struct qr_byte_set letters = { { 0, 7ull << ('a' - 64), 0, 0 } };
+        struct pair p;
+        bool none, empty = true;
+        draw_expression(set, 3, &p);
+        const qr_regex list[] = { p.r,
+                                  qr_regex_repeat(set, qr_regex_bytes(set, &letters), 0, LENGTH) };
+        for (int s = 0; s < STRINGS; s++)
+            empty = empty && !p.l.has[s];
+        assert_int_equal(qr_regex_is_none(set, qr_regex_and(set, list, 2), 100000, &none),
+                         QUIRE_OK);
+        assert_int_equal(none, empty);
+        n_none += none;
         qr_regex_set_free(set);
     }
+    assert_true(n_none > 100 && n_none < 1900);
 }
 
-static qr_regex class_of(struct qr_regex_set *set, char first, char last)
+/* ---- Sizes */
+
+static char *make_key(uint32_t i, char *out)
 {
-    struct qr_byte_set bytes = { { 0 } };
-    for (int c = first; c <= last; c++)
-        bytes.bits[c / 64] |= 1ull << (c % 64);
-    return qr_regex_bytes(set, &bytes);
+    uint32_t x = i * 2654435761u;
+    size_t n = 0;
+    for (; n < 6 + i % 9; n++, x = x * 1664525u + 1013904223u)
+        out[n] = (char)('a' + (x >> 24) % 26);
+    sprintf(out + n, "%u", i);
+    return out;
 }
 
-static void test_multiple_of(void **state)
-{
-    (void)state;
-    static const struct {
-        uint32_t divisor, scale;
-    } cases[] = { { 1, 0 }, { 3, 0 }, { 7, 0 }, { 25, 2 }, { 5, 1 }, { 1, 2 }, { 15, 1 } };
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 1 << 20);
-        const qr_regex r = qr_regex_multiple_of(set, cases[i].divisor, cases[i].scale);
-        for (uint32_t thousandths = 0; thousandths < 30000; thousandths++) {
-            char text[16];
-            snprintf(text, sizeof text, "%u.%03u", thousandths / 1000, thousandths % 1000);
-            uint32_t unit = 1000;
-            for (uint32_t k = 0; k < cases[i].scale; k++)
-                unit /= 10;
-            const bool expected = thousandths % (cases[i].divisor * unit) == 0;
-            if (matches(set, r, text) != expected)
-                fail_msg("%s of %u/10^%u", text, cases[i].divisor, cases[i].scale);
-        }
-        assert_false(matches(set, r, ""));
-        assert_false(matches(set, r, "0."));
-        assert_false(matches(set, r, ".0"));
-        assert_true(matches(set, r, "0"));
-        qr_regex_set_free(set);
-    }
-}
-
-/* A choice of many strings is a trie: time and memory are linear. */
-static void test_large_choice(void **state)
+static void many_strings(void **state)
 {
     (void)state;
-    enum { N = 20000 };
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
-    qr_regex *list = calloc(N, sizeof *list);
-    char text[32];
-    for (unsigned i = 0; i < N; i++) {
-        snprintf(text, sizeof text, "value %u of many", i * 37);
-        list[i] = qr_regex_literal(set, text, strlen(text));
-    }
+    enum { N = 100000 };
+    char text[64];
+    struct qr_regex_set *set = qr_regex_set_new(NULL, 128 << 20);
+    qr_regex *list = malloc(N * sizeof *list);
+    assert_non_null(list);
+    for (uint32_t i = 0; i < N; i++)
+        list[i] = qr_regex_literal(set, make_key(i, text), strlen(make_key(i, text)));
     const qr_regex all = qr_regex_or(set, list, N);
     assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
-    assert_true(matches(set, all, "value 37 of many"));
-    assert_false(matches(set, all, "value 38 of many"));
+    for (uint32_t i = 0; i < N; i += 7) {
+        const size_t n = strlen(make_key(i, text));
+        assert_true(matches(set, all, text, n));
+        assert_false(matches(set, all, text, n - 1) && text[n - 1] != '0');
+        text[n] = 'x';
+        assert_false(matches(set, all, text, n + 1));
+    }
+    assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
     free(list);
     qr_regex_set_free(set);
 }
 
-static void test_limits(void **state)
+static void counted(void **state)
 {
     (void)state;
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 1 << 16);
-    char text[16];
-    for (unsigned i = 0; i < 10000 && qr_regex_set_status(set) == QUIRE_OK; i++) {
-        snprintf(text, sizeof text, "%u", i);
-        qr_regex_literal(set, text, strlen(text));
+    enum { N = 65536 };
+    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    const uint64_t before = qr_regex_set_bytes(set);
+    const qr_regex a = qr_regex_literal(set, "a", 1);
+    const qr_regex up_to = qr_regex_repeat(set, a, 0, N), exact = qr_regex_repeat(set, a, N, N);
+    assert_true(qr_regex_set_bytes(set) < before + 4096);
+    qr_regex x = up_to, y = exact;
+    for (int i = 0; i < N; i++) {
+        assert_true(qr_regex_nullable(set, x));
+        assert_false(qr_regex_nullable(set, y));
+        x = qr_regex_derivative(set, x, 'a');
+        y = qr_regex_derivative(set, y, 'a');
     }
-    assert_int_equal(qr_regex_set_status(set), QUIRE_E_LIMIT);
-    assert_int_equal(qr_regex_literal(set, "a", 1), QR_REGEX_NONE);
-    qr_regex_set_free(set);
-
-    set = qr_regex_set_new(NULL, 1 << 24); /* nesting */
-    qr_regex r = class_of(set, 'a', 'c');
-    for (int i = 0; i < 1000; i++)
-        r = qr_regex_not(set, qr_regex_concat(set, (qr_regex[]){ r, class_of(set, 'a', 'b') }, 2));
-    assert_int_equal(qr_regex_set_status(set), QUIRE_E_LIMIT);
+    assert_int_equal(x, QR_REGEX_EMPTY);
+    assert_int_equal(y, QR_REGEX_EMPTY);
+    bool contains;
+    assert_int_equal(qr_regex_contains(set, up_to, exact, 200000, &contains), QUIRE_OK);
+    assert_true(contains);
+    assert_int_equal(qr_regex_contains(set, exact, up_to, 200000, &contains), QUIRE_OK);
+    assert_false(contains);
     qr_regex_set_free(set);
 }
 
-/* a{0,30000} is counted, and covers a{0,10} but not at its end. */
-static void test_covers(void **state)
+/* A concatenation of a million bytes needs neither recursion nor quadratic time. */
+static void long_literal(void **state)
 {
     (void)state;
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
-    const qr_regex a = class_of(set, 'a', 'a');
-    const qr_regex lexeme = qr_regex_repeat(set, a, 0, 12), ten = qr_regex_repeat(set, a, 1, 10);
-    struct qr_lexer *lexer;
-    qr_lex_state s;
-    bool covers;
-    assert_int_equal(qr_lexer_new(set, &lexeme, 1, NULL, 64 << 20, &lexer), QUIRE_OK);
-    assert_int_equal(qr_lexer_start(lexer, (uint32_t[]){ 0 }, 1, &s), QUIRE_OK);
-    for (int i = 0; i < 5; i++) {
-        assert_int_equal(qr_lexer_covers(lexer, s, ten, 1000, &covers), QUIRE_OK);
-        assert_int_equal(covers, i <= 2);
-        assert_int_equal(qr_lexer_step(lexer, s, 'a', &s), QUIRE_OK);
-    }
-    qr_lexer_free(lexer);
+    enum { N = 400000 };
+    char *text = malloc(N);
+    assert_non_null(text);
+    for (int i = 0; i < N; i++)
+        text[i] = (char)('a' + i * 7 % 26);
+    struct qr_regex_set *set = qr_regex_set_new(NULL, 256 << 20);
+    const qr_regex one = qr_regex_literal(set, text, N);
+    const qr_regex twice[] = { one, one };
+    const qr_regex both[] = { qr_regex_concat(set, twice, 2), qr_regex_not(set, one) };
+    assert_true(matches(set, one, text, N));
+    assert_false(matches(set, one, text, N - 1));
+    bool none;
+    assert_int_equal(qr_regex_is_none(set, one, 1000000, &none), QUIRE_OK);
+    assert_false(none);
+    assert_true(matches(set, qr_regex_and(set, both, 2), text, 0) == false);
+    assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
     qr_regex_set_free(set);
+    free(text);
+}
+
+static void limits(void **state)
+{
+    (void)state;
+    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 10);
+    char text[64];
+    assert_non_null(set);
+    qr_regex all = QR_REGEX_NONE;
+    for (uint32_t i = 0; i < 10000; i++) {
+        const qr_regex list[] = { all, qr_regex_literal(set, make_key(i, text), strlen(text)) };
+        all = qr_regex_or(set, list, 2);
+        assert_true(qr_regex_set_bytes(set) <= 64 << 10);
+    }
+    assert_int_equal(qr_regex_set_status(set), QUIRE_E_LIMIT);
+    assert_int_equal(all, QR_REGEX_NONE);
+    assert_int_equal(qr_regex_derivative(set, QR_REGEX_ANY, 'a'), QR_REGEX_NONE);
+    qr_regex_set_free(set);
+    qr_regex_set_free(NULL);
+
+    /* nesting that no concatenation or choice flattens */
+    set = qr_regex_set_new(NULL, 64 << 20);
+    qr_regex r = qr_regex_literal(set, "a", 1);
+    for (int i = 0; i < 100000; i++) {
+        const qr_regex list[] = { qr_regex_not(set, r), qr_regex_literal(set, "b", 1) };
+        r = qr_regex_concat(set, list, 2);
+    }
+    assert_int_equal(qr_regex_set_status(set), QUIRE_E_LIMIT);
+    qr_regex_set_free(set);
+
+    /* more states than allowed: a number of 20 digits that is a multiple of 99991 and of 99989 */
+    set = qr_regex_set_new(NULL, 64 << 20);
+    const qr_regex products[] = {
+        qr_regex_multiple_of(set, 99991, 0), qr_regex_multiple_of(set, 99989, 0),
+        qr_regex_not(set,
+                     qr_regex_repeat(set, qr_regex_literal(set, "0", 1), 0, QR_REGEX_UNBOUNDED))
+    };
+    bool none = true;
+    const quire_status status = qr_regex_is_none(set, qr_regex_and(set, products, 3), 1000, &none);
+    assert_true(status == QUIRE_OK || status == QUIRE_E_LIMIT);
+    assert_false(none);
+    assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
+    qr_regex_set_free(set);
+}
+
+static void decimal_multiples(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t divisor, scale;
+    } cases[] = {
+        { 1, 0 }, { 3, 0 }, { 7, 0 }, { 10, 0 }, { 5, 1 }, { 25, 2 }, { 1, 2 }, { 15, 1 }
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+        const qr_regex r = qr_regex_multiple_of(set, cases[k].divisor, cases[k].scale);
+        uint32_t power = 10000;
+        for (uint32_t s = 0; s < cases[k].scale; s++)
+            power /= 10;
+        for (uint32_t whole = 0; whole < 60; whole++)
+            for (uint32_t places = 0; places <= 4; places++)
+                for (uint32_t part = 0, n = 1; places > 0 ? part < (n = 10000) : part < n;
+                     part += 25) {
+                    char text[32];
+                    const int size = sprintf(text, "%u.%04u", whole, part);
+                    if (places < 4 && strspn(text + size - 4 + places, "0") != 4 - places)
+                        continue;
+                    const size_t used = places ? (size_t)size - 4 + places : (size_t)size - 5;
+                    const bool valid = (whole * 10000 + part) % (cases[k].divisor * power) == 0;
+                    assert_int_equal(matches(set, r, text, used), valid);
+                }
+        assert_false(matches(set, r, "", 0));
+        assert_false(matches(set, r, "0.", 2));
+        assert_false(matches(set, r, ".0", 2));
+        assert_false(matches(set, r, "-0", 2));
+        assert_true(matches(set, r, "000", 3));
+        qr_regex_set_free(set);
+    }
+}
+
+/* ---- Memory: every allocation may fail */
+
+static int fail_after;
+
+static void *failing_alloc(void *user, size_t size, size_t align)
+{
+    (void)user;
+    if (fail_after-- <= 0)
+        return NULL;
+    return aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+static void failing_free(void *user, void *p, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(p);
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    const struct quire_allocator a = { .alloc = failing_alloc, .free = failing_free };
+    for (int n = 0; n < 200; n++) {
+        fail_after = n;
+        struct qr_regex_set *set = qr_regex_set_new(&a, 64 << 20);
+        if (set == NULL)
+            continue;
+        struct pair p;
+        bool none;
+        seed = (uint32_t)n;
+        draw_expression(set, 4, &p);
+        for (int i = 0; i < 20; i++)
+            p.r = qr_regex_derivative(set, p.r, (uint8_t)('a' + draw(3)));
+        const quire_status status = qr_regex_is_none(set, p.r, 10000, &none);
+        if (status != QUIRE_OK)
+            assert_int_equal(status, QUIRE_E_NOMEM);
+        qr_regex_set_free(set);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_lexer),
-        cmocka_unit_test(test_multiple_of),  cmocka_unit_test(test_large_choice),
-        cmocka_unit_test(test_limits),       cmocka_unit_test(test_covers),
+        cmocka_unit_test(random_expressions), cmocka_unit_test(emptiness),
+        cmocka_unit_test(many_strings),       cmocka_unit_test(counted),
+        cmocka_unit_test(long_literal),       cmocka_unit_test(limits),
+        cmocka_unit_test(decimal_multiples),  cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

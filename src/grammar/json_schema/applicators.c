@@ -153,8 +153,7 @@ static bool conditional(struct qr_schema *s, const struct qr_keywords *k, struct
     return qr_set_or(s, &yes, &no, set);
 }
 
-bool qr_apply_subschemas(struct qr_schema *s, const struct qr_keywords *k,
-                         struct qr_value_set *set)
+bool qr_apply_subschemas(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
 {
     if (k->all_of && !at_keyword(s, k, "allOf", all_of(s, k, set)))
         return false;

@@ -36,8 +36,8 @@ static bool and_contains(struct qr_schema *s, const struct qr_array_alt *a,
     return true;
 }
 
-static bool and_alt(struct qr_schema *s, const struct qr_array_alt *a,
-                    const struct qr_array_alt *b, struct qr_array_alt *out)
+static bool and_alt(struct qr_schema *s, const struct qr_array_alt *a, const struct qr_array_alt *b,
+                    struct qr_array_alt *out)
 {
     const uint32_t n = a->n_prefix > b->n_prefix ? a->n_prefix : b->n_prefix;
     qr_expr *prefix = qr_schema_alloc(s, n, sizeof *prefix);
@@ -46,8 +46,8 @@ static bool and_alt(struct qr_schema *s, const struct qr_array_alt *a,
                                   .min = a->min > b->min ? a->min : b->min,
                                   .max = a->max < b->max ? a->max : b->max,
                                   .unique = a->unique ? a->unique : b->unique,
-                                  .evaluated = a->evaluated > b->evaluated ? a->evaluated
-                                                                           : b->evaluated };
+                                  .evaluated =
+                                      a->evaluated > b->evaluated ? a->evaluated : b->evaluated };
     if (!prefix)
         return false;
     for (uint32_t i = 0; i < n; i++) {
@@ -205,7 +205,8 @@ static bool not_alt(struct qr_schema *s, const struct qr_array_alt *a, struct qr
         if (!add_alt(s, &list, &longer))
             return false;
     } else if (a->rest != QR_EXPR_ALL) {
-        const struct qr_contains c = { qr_expr_not(s, a->rest), a->n_prefix, 1, QR_UNLIMITED, NULL };
+        const struct qr_contains c = { qr_expr_not(s, a->rest), a->n_prefix, 1, QR_UNLIMITED,
+                                       NULL };
         if (!add_contains(s, &c, &list))
             return false;
     }

@@ -112,8 +112,8 @@ static bool partition(struct qr_schema *s, const struct qr_array_alt *alt, uint3
 }
 
 /* One condition with counts: copies of the item, the first `min` of them required. */
-static bool count(struct qr_schema *s, const struct qr_array_alt *alt,
-                  struct qr_array_shape *shape, struct qr_list *out)
+static bool count(struct qr_schema *s, const struct qr_array_alt *alt, struct qr_array_shape *shape,
+                  struct qr_list *out)
 {
     const struct qr_contains *c = alt->contains;
     const uint32_t n = c->max == QR_UNLIMITED ? c->min : c->max;

@@ -22,7 +22,9 @@ bool qr_schema_fail(struct qr_schema *s, quire_status status, const struct qr_js
     const int n = vsnprintf(text, sizeof text, fmt, args);
     va_end(args);
     char *copy = n < 0 ? NULL : qr_arena_strndup(&s->arena, text, strlen(text));
-    s->failure = (struct qr_schema_failure){ status, at, keyword, copy ? copy : "no memory", false };
+    s->failure =
+        (struct qr_schema_failure){ status, at, keyword,
+                                    copy ? copy : "the schema needs too much memory", false };
     return false;
 }
 

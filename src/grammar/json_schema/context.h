@@ -20,10 +20,7 @@ void *qr_schema_alloc(struct qr_schema *s, size_t n, size_t elem_size);
 bool qr_schema_check(struct qr_schema *s);
 
 /* Whether the compilation has not failed. */
-static inline bool qr_schema_ok(const struct qr_schema *s)
-{
-    return s->failure.status == QUIRE_OK;
-}
+static inline bool qr_schema_ok(const struct qr_schema *s) { return s->failure.status == QUIRE_OK; }
 
 /* Where a failure to express something is an answer, not an error: removes a failure with
  * QUIRE_E_UNSUPPORTED or QUIRE_E_LIMIT. Returns whether the compilation can go on: it is not out of

@@ -104,8 +104,8 @@ bool qr_decimal_is_multiple(const struct qr_decimal *a, const struct qr_decimal 
     }
     uint64_t rest = 0;
     for (uint32_t i = 0; i < a->n; i++)
-        rest = (uint64_t)(((unsigned __int128)rest * 10 + (uint64_t)(a->digits[i] - '0')) %
-                          divisor);
+        rest =
+            (uint64_t)(((unsigned __int128)rest * 10 + (uint64_t)(a->digits[i] - '0')) % divisor);
     for (int64_t i = 0; i < shift && rest; i++)
         rest = (uint64_t)((unsigned __int128)rest * 10 % divisor);
     return rest == 0;

@@ -97,8 +97,8 @@ static bool add_anchors(struct qr_schema *s, struct qr_schema_document *d,
                         const struct qr_json *schema, uint32_t in)
 {
     for (int dynamic = 0; dynamic < 2; dynamic++) {
-        const char *name = qr_json_string(
-            qr_json_get(schema, dynamic ? "$dynamicAnchor" : "$anchor"));
+        const char *name =
+            qr_json_string(qr_json_get(schema, dynamic ? "$dynamicAnchor" : "$anchor"));
         const struct anchor a = { in, name, schema, dynamic };
         if (name && !qr_list_push(s, &d->anchors, &a, sizeof a))
             return false;
@@ -140,8 +140,8 @@ static bool scan(struct qr_schema *s, struct qr_schema_document *d, const struct
     }
     if (!add_anchors(s, d, schema, in))
         return false;
-    if (d->draft >= QR_DRAFT_2019 && (qr_json_get(schema, "unevaluatedProperties") ||
-                                      qr_json_get(schema, "unevaluatedItems")))
+    if (d->draft >= QR_DRAFT_2019 &&
+        (qr_json_get(schema, "unevaluatedProperties") || qr_json_get(schema, "unevaluatedItems")))
         s->track_evaluated = true;
     for (struct qr_json_iter i = qr_json_iterate(schema); qr_json_next(&i);)
         if (!scan_keyword(s, d, i.key, i.value, in))

@@ -59,8 +59,7 @@ static qr_regex contains_marker(struct qr_schema *s, const char *close)
     return qr_regex_concat(s->regexes, list, 3);
 }
 
-qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set,
-                            const char *close)
+qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set, const char *close)
 {
     struct qr_schema *s = e->s;
     const qr_regex text = set->raw == QR_REGEX_ANY ? s->any_raw : set->raw;
@@ -179,8 +178,8 @@ bool qr_emit(struct qr_schema *s, struct qr_reach *reach, qr_node *out)
     for (const char *p = " \t\n\r"; *p; p++)
         space.bits[0] |= UINT64_C(1) << *p;
     if (s->notation->white_space && !(s->f->flags & QUIRE_GRAMMAR_COMPACT))
-        e.space = qr_regex_repeat(s->regexes, qr_regex_bytes(s->regexes, &space), 0,
-                                  QR_REGEX_UNBOUNDED);
+        e.space =
+            qr_regex_repeat(s->regexes, qr_regex_bytes(s->regexes, &space), 0, QR_REGEX_UNBOUNDED);
     for (uint32_t i = reach->list.n; i-- > 0;) {
         build_entry(&e, &list[i]);
         if (i % 16 == 0 && !qr_schema_check(s))

@@ -33,8 +33,8 @@ static qr_node tail(struct qr_emitter *e, const struct qr_array_shape *a, uint32
         return 0;
     for (uint32_t i = 0; i < a->n_once; i++)
         if (qr_is_productive(s, e->reach, a->once[i]))
-            members[n++] = (struct qr_loop_member){ qr_emit_value(e, a->once[i]), true,
-                                                    i < a->n_required };
+            members[n++] =
+                (struct qr_loop_member){ qr_emit_value(e, a->once[i]), true, i < a->n_required };
     if (rest)
         members[n++] = (struct qr_loop_member){ qr_emit_value(e, a->rest), false, false };
     const struct qr_loop loop = { members, n, comma, min, max, false };
@@ -75,8 +75,7 @@ qr_node qr_emit_arrays(struct qr_emitter *e, const struct qr_reached *entry)
         if (!qr_array_is_productive(s, e->reach, a))
             continue;
         const uint32_t max = qr_array_max(s, e->reach, a);
-        const qr_node node =
-            max ? items(e, a, max) : qr_build_sequence(s->f->builder, NULL, 0);
+        const qr_node node = max ? items(e, a, max) : qr_build_sequence(s->f->builder, NULL, 0);
         if (!qr_list_push(s, &options, &node, sizeof node) || !qr_schema_check(s))
             return 0;
     }

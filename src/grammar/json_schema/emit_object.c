@@ -104,8 +104,7 @@ static qr_node raw_member(struct object_emitter *o, qr_regex key, qr_expr value)
     uint32_t n = 0;
     if (raw != QR_REGEX_NONE) {
         struct qr_pieces p = { 0 };
-        begin_member(o, &p, key,
-                     o->n->key_close_string ? o->n->key_close_string : o->n->key_close);
+        begin_member(o, &p, key, o->n->key_close_string ? o->n->key_close_string : o->n->key_close);
         qr_pieces_regex(s, &p, raw);
         qr_pieces_text(s, &p, o->n->member_close);
         options[n++] = qr_pieces_finish(s, &p);
@@ -188,9 +187,9 @@ qr_node qr_emit_objects(struct qr_emitter *e, const struct qr_reached *entry,
         struct qr_list members = { 0 };
         if (!qr_object_is_productive(s, e->reach, shape) || !build_members(&o, shape, &members))
             continue;
-        const struct qr_loop loop = { members.items,   members.n,       separator,
-                                      shape->alt->min, shape->alt->max,
-                                      s->f->flags & QUIRE_GRAMMAR_ORDERED };
+        const struct qr_loop loop = { members.items,   members.n,
+                                      separator,       shape->alt->min,
+                                      shape->alt->max, s->f->flags & QUIRE_GRAMMAR_ORDERED };
         const qr_node node = members.n ? qr_build_loop(s->f->builder, &loop)
                                        : qr_build_sequence(s->f->builder, NULL, 0);
         if (!qr_list_push(s, &options, &node, sizeof node))

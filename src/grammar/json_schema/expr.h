@@ -23,7 +23,7 @@ struct qr_expr_node {
     uint32_t n;
     /* the value set, computed by qr_normalize */
     enum qr_expr_state state;
-    const struct qr_value_set *set;           /* DONE */
+    const struct qr_value_set *set;          /* DONE */
     const struct qr_schema_failure *failure; /* FAILED */
     /* step 3 and 4: place in the order of reach.h + 1 */
     uint32_t reached;

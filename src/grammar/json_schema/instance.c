@@ -58,10 +58,9 @@ static bool object_set(struct qr_schema *s, const struct qr_json *v, struct qr_v
             return false;
         list[i.index] = (struct qr_property){ key, qr_expr_value(s, i.value), true };
     }
-    *alt = (struct qr_object_alt){ .properties = list,
-                                   .n_properties = (uint32_t)n,
-                                   .min = (uint32_t)n,
-                                   .max = (uint32_t)n };
+    *alt = (struct qr_object_alt){
+        .properties = list, .n_properties = (uint32_t)n, .min = (uint32_t)n, .max = (uint32_t)n
+    };
     out->objects = alt;
     out->n_objects = 1;
     return qr_schema_ok(s);
@@ -103,8 +102,8 @@ static bool expr_has(struct qr_schema *s, qr_expr e, const struct qr_json *value
     return set && qr_set_has(s, set, value, has);
 }
 
-static bool numbers_have(struct qr_schema *s, const struct qr_value_set *a,
-                         const struct qr_json *v, bool *has)
+static bool numbers_have(struct qr_schema *s, const struct qr_value_set *a, const struct qr_json *v,
+                         bool *has)
 {
     struct qr_decimal value;
     bool known = true;

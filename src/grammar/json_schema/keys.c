@@ -82,7 +82,8 @@ uint32_t *qr_key_slots(struct qr_schema *s) { return s->keys->slots; }
 /* The encoding of a byte of UTF-8 in the contents of a JSON string (regex/json_string.h). */
 static size_t encode(uint8_t byte, char out[6])
 {
-    static const char short_escapes[] = "\b\f\n\r\t", letters[] = "bfnrt", hex[] = "0123456789abcdef";
+    static const char short_escapes[] = "\b\f\n\r\t", letters[] = "bfnrt",
+                      hex[] = "0123456789abcdef";
     const char *found = byte && byte < 0x20 ? strchr(short_escapes, byte) : NULL;
     if (byte == '"' || byte == '\\' || found) {
         out[0] = '\\';

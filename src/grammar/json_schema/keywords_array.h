@@ -6,7 +6,6 @@
 
 /* Sets the arrays of *out to those that satisfy the keywords of a schema about arrays.
  * False and a failure. */
-bool qr_keywords_array(struct qr_schema *s, const struct qr_keywords *k,
-                        struct qr_value_set *out);
+bool qr_keywords_array(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *out);
 
 #endif

@@ -124,8 +124,8 @@ static bool split_regions(struct object_reader *r, const struct pattern *p, stru
     for (uint32_t i = 0; i < from->n; i++)
         for (int inside = 1; inside >= 0; inside--) {
             struct region x = list[i];
-            x.keys = qr_regex_and(s->regexes,
-                                  (qr_regex[]){ x.keys, inside ? p->keys : outside }, 2);
+            x.keys =
+                qr_regex_and(s->regexes, (qr_regex[]){ x.keys, inside ? p->keys : outside }, 2);
             x.matched |= inside;
             if (inside)
                 x.value = qr_expr_and(s, x.value, p->value);
@@ -168,15 +168,13 @@ static bool read_names(struct object_reader *r)
     r->names = QR_REGEX_ANY;
     if (!r->k->property_names)
         return true;
-    const struct qr_value_set *set =
-        qr_normalize(r->s, qr_expr_schema(r->s, r->k->property_names));
+    const struct qr_value_set *set = qr_normalize(r->s, qr_expr_schema(r->s, r->k->property_names));
     if (set)
         r->names = set->strings;
     return set;
 }
 
-bool qr_keywords_object(struct qr_schema *s, const struct qr_keywords *k,
-                        struct qr_value_set *out)
+bool qr_keywords_object(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *out)
 {
     struct object_reader r = { .s = s, .k = k, .additional = QR_EXPR_ALL };
     out->objects = &qr_object_any;

@@ -24,8 +24,7 @@ static bool add_length(struct qr_schema *s, uint32_t min, uint32_t max, struct q
     return true;
 }
 
-bool qr_keywords_string(struct qr_schema *s, const struct qr_keywords *k,
-                        struct qr_value_set *out)
+bool qr_keywords_string(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *out)
 {
     uint32_t min, max;
     struct qr_value_set set;
@@ -34,8 +33,7 @@ bool qr_keywords_string(struct qr_schema *s, const struct qr_keywords *k,
         return false;
     if (k->pattern) {
         if (!qr_json_is_string(k->pattern))
-            return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "pattern",
-                                  "must be a string");
+            return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "pattern", "must be a string");
         if (!qr_schema_pattern(s, k->schema, "pattern", qr_json_string(k->pattern), &set))
             return false;
         out->strings = and2(s, out->strings, set.strings);

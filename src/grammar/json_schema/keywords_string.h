@@ -6,7 +6,6 @@
 
 /* Sets the strings of *out to those that satisfy the keywords of a schema about strings.
  * False and a failure. */
-bool qr_keywords_string(struct qr_schema *s, const struct qr_keywords *k,
-                        struct qr_value_set *out);
+bool qr_keywords_string(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *out);
 
 #endif

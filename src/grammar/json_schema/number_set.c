@@ -119,8 +119,8 @@ static void finish(const struct qr_list *list, struct qr_value_set *out)
     out->n_numbers = list->n;
 }
 
-bool qr_numbers_and(struct qr_schema *s, const struct qr_value_set *a,
-                    const struct qr_value_set *b, struct qr_value_set *out)
+bool qr_numbers_and(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
+                    struct qr_value_set *out)
 {
     struct qr_list list = { 0 };
     if (a->numbers == &qr_number_any || b->numbers == &qr_number_any) {
@@ -146,8 +146,7 @@ bool qr_numbers_or(struct qr_schema *s, const struct qr_value_set *a, const stru
     struct qr_list list = { 0 };
     if (!a->n_numbers || !b->n_numbers || a->numbers == &qr_number_any ||
         b->numbers == &qr_number_any) {
-        const struct qr_value_set *from =
-            !b->n_numbers || a->numbers == &qr_number_any ? a : b;
+        const struct qr_value_set *from = !b->n_numbers || a->numbers == &qr_number_any ? a : b;
         out->numbers = from->numbers;
         out->n_numbers = from->n_numbers;
         return true;
@@ -168,9 +167,8 @@ static bool not_alt(struct qr_schema *s, const struct qr_number_alt *a, struct q
 {
     const struct qr_number_alt below = { .high = a->low, .high_open = !a->low_open };
     const struct qr_number_alt above = { .low = a->high, .low_open = !a->high_open };
-    const struct qr_number_alt other = { .integrality = a->integrality == QR_INTEGER
-                                                            ? QR_FRACTIONAL
-                                                            : QR_INTEGER };
+    const struct qr_number_alt other = { .integrality = a->integrality == QR_INTEGER ? QR_FRACTIONAL
+                                                                                     : QR_INTEGER };
     if ((a->low && !add_alt(s, list, &below)) || (a->high && !add_alt(s, list, &above)) ||
         (a->integrality != QR_ANY_NUMBER && !add_alt(s, list, &other)))
         return false;
@@ -213,7 +211,9 @@ bool qr_number_is_none(struct qr_schema *s, const struct qr_number_alt *alt)
     if (!alt->n_multiples && (alt->integrality == QR_ANY_NUMBER || !alt->low || !alt->high))
         return false;
     const qr_regex r = qr_number_regex(s, alt);
-    if (!qr_schema_recover(s) || r == QR_REGEX_NONE)
+    if (!qr_schema_ok(s)) {
+        (void)qr_schema_recover(s);
         return false;
+    }
     return qr_regex_is_none(s->regexes, r, QR_SCHEMA_MAX_STATES, &none) == QUIRE_OK && none;
 }

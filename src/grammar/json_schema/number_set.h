@@ -8,8 +8,8 @@
 extern const struct qr_number_alt qr_number_any;
 
 /* These set `numbers` and `n_numbers` of *out and return false after a failure. */
-bool qr_numbers_and(struct qr_schema *s, const struct qr_value_set *a,
-                    const struct qr_value_set *b, struct qr_value_set *out);
+bool qr_numbers_and(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
+                    struct qr_value_set *out);
 bool qr_numbers_or(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
                    struct qr_value_set *out);
 bool qr_numbers_not(struct qr_schema *s, const struct qr_value_set *a, struct qr_value_set *out);

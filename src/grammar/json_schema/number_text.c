@@ -20,8 +20,7 @@ qr_regex qr_number_regex(struct qr_schema *s, const struct qr_number_alt *alt)
                                      .max_exclusive = alt->high_open,
                                      .kind = kinds[alt->integrality],
                                      .n_multiples = alt->n_multiples };
-    struct qr_number_multiple *multiples =
-        qr_schema_alloc(s, alt->n_multiples, sizeof *multiples);
+    struct qr_number_multiple *multiples = qr_schema_alloc(s, alt->n_multiples, sizeof *multiples);
     const char *which = "";
     qr_regex out;
     if (!multiples || !bound_text(s, alt->low, &range.min) || !bound_text(s, alt->high, &range.max))

@@ -8,9 +8,9 @@
 #include "grammar/json_schema/normalize.h"
 
 static const struct qr_key_region any_region = { QR_REGEX_ANY, QR_EXPR_ALL };
-const struct qr_object_alt qr_object_any = {
-    .regions = &any_region, .n_regions = 1, .max = QR_UNLIMITED
-};
+const struct qr_object_alt qr_object_any = { .regions = &any_region,
+                                             .n_regions = 1,
+                                             .max = QR_UNLIMITED };
 
 qr_expr qr_object_region_value(struct qr_schema *s, const struct qr_object_alt *alt, uint32_t key)
 {
@@ -47,8 +47,7 @@ static bool and_properties(struct qr_schema *s, const struct qr_object_alt *a,
                            const struct qr_object_alt *b, struct qr_object_alt *out)
 {
     const uint32_t *slots = qr_key_slots(s);
-    struct qr_property *list =
-        qr_schema_alloc(s, a->n_properties + b->n_properties, sizeof *list);
+    struct qr_property *list = qr_schema_alloc(s, a->n_properties + b->n_properties, sizeof *list);
     uint32_t n = 0;
     if (!list)
         return false;
@@ -87,10 +86,9 @@ static bool and_regions(struct qr_schema *s, const struct qr_object_alt *a,
     for (uint32_t i = 0; i < a->n_regions; i++)
         for (uint32_t k = 0; k < b->n_regions; k++) {
             const qr_regex x = a->regions[i].keys, y = b->regions[k].keys;
-            const struct qr_key_region r = {
-                qr_regex_and(s->regexes, (qr_regex[]){ x, y }, 2),
-                qr_expr_and(s, a->regions[i].value, b->regions[k].value)
-            };
+            const struct qr_key_region r = { qr_regex_and(s->regexes, (qr_regex[]){ x, y }, 2),
+                                             qr_expr_and(s, a->regions[i].value,
+                                                         b->regions[k].value) };
             const bool derived = r.keys != x && r.keys != y;
             if (r.value == QR_EXPR_NONE || r.keys == QR_REGEX_NONE ||
                 (derived && qr_string_is_none(s, r.keys)))
@@ -191,8 +189,8 @@ static void finish(const struct qr_list *list, struct qr_value_set *out)
     out->n_objects = list->n;
 }
 
-bool qr_objects_and(struct qr_schema *s, const struct qr_value_set *a,
-                    const struct qr_value_set *b, struct qr_value_set *out)
+bool qr_objects_and(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
+                    struct qr_value_set *out)
 {
     struct qr_list list = { 0 };
     struct qr_object_alt alt;

@@ -8,8 +8,8 @@
 extern const struct qr_object_alt qr_object_any;
 
 /* These set `objects` and `n_objects` of *out and return false after a failure. */
-bool qr_objects_and(struct qr_schema *s, const struct qr_value_set *a,
-                    const struct qr_value_set *b, struct qr_value_set *out);
+bool qr_objects_and(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
+                    struct qr_value_set *out);
 bool qr_objects_or(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
                    struct qr_value_set *out);
 /* QUIRE_E_UNSUPPORTED where the complement needs "some key has a value such that". */

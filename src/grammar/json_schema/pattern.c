@@ -10,8 +10,8 @@ static bool parse(struct qr_schema *s, const struct qr_json *at, const char *key
                   const char *pattern, uint32_t flags, qr_regex *out)
 {
     struct quire_error err = { 0 };
-    const quire_status status = qr_regex_parse(s->regexes, pattern, strlen(pattern), flags,
-                                               s->f->deadline, out, &err);
+    const quire_status status =
+        qr_regex_parse(s->regexes, pattern, strlen(pattern), flags, s->f->deadline, out, &err);
     return status == QUIRE_OK || qr_schema_fail(s, status, at, keyword, "%s", err.msg);
 }
 

@@ -15,8 +15,8 @@ static void flush(struct qr_schema *s, struct qr_pieces *p)
 {
     if (!p->regexes.n)
         return;
-    const qr_node node = qr_build_lexeme(
-        s->f->builder, qr_regex_concat(s->regexes, p->regexes.items, p->regexes.n));
+    const qr_node node =
+        qr_build_lexeme(s->f->builder, qr_regex_concat(s->regexes, p->regexes.items, p->regexes.n));
     p->regexes.n = 0;
     (void)qr_list_push(s, &p->nodes, &node, sizeof node);
 }
@@ -65,9 +65,8 @@ qr_node qr_pieces_finish(struct qr_schema *s, struct qr_pieces *p)
 {
     flush(s, p);
     const qr_node *nodes = p->nodes.items;
-    const qr_node node = p->nodes.n == 1
-                             ? nodes[0]
-                             : qr_build_sequence(s->f->builder, nodes, p->nodes.n);
+    const qr_node node =
+        p->nodes.n == 1 ? nodes[0] : qr_build_sequence(s->f->builder, nodes, p->nodes.n);
     *p = (struct qr_pieces){ 0 };
     return node;
 }

@@ -64,8 +64,7 @@ quire_status qr_schema_build_notation(struct qr_front_end *f, const char *text, 
 {
     struct qr_json_error e;
     *out = 0;
-    struct qr_json *root =
-        qr_json_parse(text, size, QR_JSON_ALLOW_BIG_INTEGERS, f->allocator, &e);
+    struct qr_json *root = qr_json_parse(text, size, QR_JSON_ALLOW_BIG_INTEGERS, f->allocator, &e);
     if (!root && (e.code == QUIRE_E_FORMAT || e.code == QUIRE_E_RANGE))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "the schema is no JSON, byte %zu, line %u: %s%s%s",
                        e.offset, e.line, e.text, *e.key ? " " : "", e.key);

@@ -52,20 +52,18 @@ static bool read_types(struct qr_schema *s, const struct qr_keywords *k, uint32_
     for (struct qr_json_iter i = qr_json_iterate(k->type); qr_json_next(&i);) {
         const uint32_t t = type_by_name(qr_json_string(i.value), &integer);
         if (!t)
-            return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "type",
-                                  "item %zu is no type", i.index);
+            return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "type", "item %zu is no type",
+                                  i.index);
         *types |= t;
         any_integer |= t == QR_TYPE_NUMBER && integer;
         number |= t == QR_TYPE_NUMBER && !integer;
     }
     *integers = any_integer && !number;
-    return qr_json_is_array(k->type) ||
-           qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "type",
-                          "must be a string or an array of strings");
+    return qr_json_is_array(k->type) || qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "type",
+                                                       "must be a string or an array of strings");
 }
 
-static bool own_keywords(struct qr_schema *s, const struct qr_keywords *k,
-                         struct qr_value_set *out)
+static bool own_keywords(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *out)
 {
     uint32_t types;
     bool integers;
@@ -97,8 +95,7 @@ static bool add_value(struct qr_schema *s, const struct qr_json *v, struct value
     return (set.strings == QR_REGEX_NONE ||
             (qr_list_push(s, &lists->strings, &set.strings, sizeof set.strings) &&
              qr_list_push(s, &lists->raw, &set.raw, sizeof set.raw))) &&
-           (!set.n_numbers ||
-            qr_list_push(s, &lists->numbers, set.numbers, sizeof *set.numbers)) &&
+           (!set.n_numbers || qr_list_push(s, &lists->numbers, set.numbers, sizeof *set.numbers)) &&
            (!set.n_arrays || qr_list_push(s, &lists->arrays, set.arrays, sizeof *set.arrays)) &&
            (!set.n_objects || qr_list_push(s, &lists->objects, set.objects, sizeof *set.objects));
 }
@@ -131,8 +128,7 @@ static bool keep_values(struct qr_schema *s, const struct qr_keywords *k, struct
         return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "enum", "must be an array");
     for (struct qr_json_iter i = qr_json_iterate(k->constant ? NULL : k->enumeration);
          qr_json_next(&i);)
-        if (!qr_set_has(s, set, i.value, &has) ||
-            (has && !add_value(s, i.value, &lists, &out)) ||
+        if (!qr_set_has(s, set, i.value, &has) || (has && !add_value(s, i.value, &lists, &out)) ||
             (i.index % 64 == 0 && !qr_schema_check(s)))
             return false;
     bool listed = !k->constant || !k->enumeration;

@@ -5,7 +5,6 @@
 #include "grammar/json_schema/types.h"
 
 /* False and a failure. */
-bool qr_set_of_schema(struct qr_schema *s, const struct qr_json *schema,
-                      struct qr_value_set *out);
+bool qr_set_of_schema(struct qr_schema *s, const struct qr_json *schema, struct qr_value_set *out);
 
 #endif

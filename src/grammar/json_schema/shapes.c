@@ -68,7 +68,8 @@ static bool expand(struct qr_schema *s, const struct partial *p, struct qr_list 
         size_t size;
         const struct qr_property *prop = &p->alt.properties[i];
         const char *text = qr_key_text(s, prop->key, &size);
-        const bool matches = prop->value != QR_EXPR_NONE && qr_string_matches(s, exists, text, size);
+        const bool matches =
+            prop->value != QR_EXPR_NONE && qr_string_matches(s, exists, text, size);
         if (matches && prop->required) {
             same.next++;
             return qr_list_push(s, work, &same, sizeof same);
@@ -76,7 +77,8 @@ static bool expand(struct qr_schema *s, const struct partial *p, struct qr_list 
         if (i < 64)
             match[i] = matches;
         else if (matches)
-            return qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "too many properties in a negation");
+            return qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL,
+                                  "too many properties in a negation");
     }
     for (uint32_t i = 0; i < p->alt.n_properties && i < 64; i++)
         if (match[i] && !require(s, p, i, work))

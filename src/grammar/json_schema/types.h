@@ -22,8 +22,8 @@ typedef uint32_t qr_expr;
 enum { QR_EXPR_NONE = 0, QR_EXPR_ALL = 1 };
 
 enum {
-    QR_SCHEMA_MAX_BYTES = 64 << 20,  /* of the arena */
-    QR_SCHEMA_MAX_DEPTH = 48,        /* of references and applicators that are inlined */
+    QR_SCHEMA_MAX_BYTES = 64 << 20,    /* of the arena */
+    QR_SCHEMA_MAX_DEPTH = 48,          /* of references and applicators that are inlined */
     QR_SCHEMA_MAX_ALTERNATIVES = 1024, /* of one type in a value set */
     QR_SCHEMA_MAX_EXPRS = 1 << 19,
     QR_SCHEMA_MAX_STATES = 4096, /* of an automaton that is explored to compare expressions */
@@ -135,7 +135,7 @@ struct qr_schema_failure {
     const struct qr_json *at; /* the schema; NULL = the whole document */
     const char *keyword;      /* within `at`; NULL = the schema itself */
     const char *text;         /* static or in the arena */
-    bool of_context; /* caused by what is being computed, not by the expression alone */
+    bool of_context;          /* caused by what is being computed, not by the expression alone */
 };
 
 struct qr_expr_table;

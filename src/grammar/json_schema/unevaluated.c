@@ -34,8 +34,7 @@ static bool evaluated_keys(struct qr_schema *s, const struct qr_keywords *k, qr_
 static uint32_t evaluated_items(const struct qr_keywords *k)
 {
     const bool tuple = qr_json_is_array(k->items);
-    if ((k->items && !tuple) || (tuple && k->additional_items) ||
-        qr_json_is_true(k->contains))
+    if ((k->items && !tuple) || (tuple && k->additional_items) || qr_json_is_true(k->contains))
         return QR_UNLIMITED;
     return (uint32_t)qr_json_size(tuple ? k->items : k->prefix_items);
 }
@@ -85,8 +84,8 @@ static bool restrict_object(struct qr_schema *s, qr_expr value, struct qr_object
     for (uint32_t i = 0; i < alt->n_regions; i++)
         for (int in = 0; in < 2; in++) {
             struct qr_key_region r = alt->regions[i];
-            r.keys = qr_regex_and(s->regexes,
-                                  (qr_regex[]){ r.keys, in ? alt->evaluated : outside }, 2);
+            r.keys =
+                qr_regex_and(s->regexes, (qr_regex[]){ r.keys, in ? alt->evaluated : outside }, 2);
             if (!in)
                 r.value = qr_expr_and(s, r.value, value);
             if (r.value != QR_EXPR_NONE && !qr_string_is_none(s, r.keys))

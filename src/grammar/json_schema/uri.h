@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* uri.h - references of URIs (RFC 3986, section 5.2), as far as identifiers of schemas need them. */
+/* uri.h - references of URIs (RFC 3986, section 5.2), as far as identifiers of schemas need
+ * them. */
 #ifndef QR_GRAMMAR_JSON_SCHEMA_URI_H
 #define QR_GRAMMAR_JSON_SCHEMA_URI_H
 #include "grammar/json_schema/types.h"

@@ -45,13 +45,12 @@ bool qr_set_and(struct qr_schema *s, const struct qr_value_set *a, const struct 
 bool qr_set_or(struct qr_schema *s, const struct qr_value_set *a, const struct qr_value_set *b,
                struct qr_value_set *out)
 {
-    *out = (struct qr_value_set){
-        .scalars = a->scalars | b->scalars,
-        .strings = qr_regex_or(s->regexes, (qr_regex[]){ a->strings, b->strings }, 2),
-        .raw = qr_regex_or(s->regexes, (qr_regex[]){ a->raw, b->raw }, 2)
-    };
-    return qr_numbers_or(s, a, b, out) && qr_arrays_or(s, a, b, out) &&
-           qr_objects_or(s, a, b, out);
+    *out =
+        (struct qr_value_set){ .scalars = a->scalars | b->scalars,
+                               .strings = qr_regex_or(s->regexes,
+                                                      (qr_regex[]){ a->strings, b->strings }, 2),
+                               .raw = qr_regex_or(s->regexes, (qr_regex[]){ a->raw, b->raw }, 2) };
+    return qr_numbers_or(s, a, b, out) && qr_arrays_or(s, a, b, out) && qr_objects_or(s, a, b, out);
 }
 
 static qr_regex without(struct qr_schema *s, qr_regex a, qr_regex b, qr_regex any)

@@ -18,8 +18,7 @@ void qr_assertions_free(struct qr_assertions *t)
 static qr_term add(struct qr_assertions *t, const struct qr_term_node *node)
 {
     if (t->n + 2 > t->capacity &&
-        !qr_grow(t->set->a, (void **)&t->nodes, &t->capacity, t->n + 16,
-                 sizeof *t->nodes))
+        !qr_grow(t->set->a, (void **)&t->nodes, &t->capacity, t->n + 16, sizeof *t->nodes))
         return 0;
     t->n += !t->n; /* term 0 is a failure */
     t->nodes[t->n] = *node;
@@ -85,8 +84,8 @@ qr_term qr_term_or(struct qr_assertions *t, qr_term a, qr_term b)
     if (!a || !b)
         return 0;
     if (is_pure(t, a) && is_pure(t, b))
-        return qr_term_pure(
-            t, qr_regex_or(t->set, (qr_regex[]){ t->nodes[a].r, t->nodes[b].r }, 2));
+        return qr_term_pure(t,
+                            qr_regex_or(t->set, (qr_regex[]){ t->nodes[a].r, t->nodes[b].r }, 2));
     return binary(t, QR_TERM_OR, a, b);
 }
 
@@ -167,8 +166,8 @@ quire_status qr_term_compile(struct qr_assertions *t, qr_term root, qr_regex any
         const qr_regex some = qr_regex_repeat(t->set, any_char, 1, QR_REGEX_UNBOUNDED);
         const qr_regex later = with_rest(&c, root, rest, false);
         *out = qr_regex_or(
-            t->set,
-            (qr_regex[]){ *out, qr_regex_concat(t->set, (qr_regex[]){ some, later }, 2) }, 2);
+            t->set, (qr_regex[]){ *out, qr_regex_concat(t->set, (qr_regex[]){ some, later }, 2) },
+            2);
     }
     return c.status;
 }

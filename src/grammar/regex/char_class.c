@@ -15,8 +15,8 @@ void qr_char_set_free(struct qr_char_set *set)
 
 bool qr_char_set_add(struct qr_char_set *set, uint32_t first, uint32_t last)
 {
-    if (set->n == set->capacity && !qr_grow(set->a, (void **)&set->ranges, &set->capacity,
-                                            set->n + 8, sizeof *set->ranges))
+    if (set->n == set->capacity &&
+        !qr_grow(set->a, (void **)&set->ranges, &set->capacity, set->n + 8, sizeof *set->ranges))
         return false;
     set->ranges[set->n++] = (struct qr_char_range){ first, last };
     return true;
@@ -129,9 +129,9 @@ static const struct category categories[] = {
 };
 
 static const struct category groups[] = {
-    { "L", "Letter" },      { "M", "Mark" },   { "N", "Number" }, { "P", "Punctuation" },
-    { "S", "Symbol" },      { "Z", "Separator" }, { "C", "Other" },  { "N", "digit" },
-    { "P", "punct" },       { "M", "Combining_Mark" },
+    { "L", "Letter" }, { "M", "Mark" },           { "N", "Number" }, { "P", "Punctuation" },
+    { "S", "Symbol" }, { "Z", "Separator" },      { "C", "Other" },  { "N", "digit" },
+    { "P", "punct" },  { "M", "Combining_Mark" },
 };
 
 static bool is_name(const char *name, size_t size, const char *known)

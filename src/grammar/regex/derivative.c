@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/regex/derivative.h"
-#include "grammar/regex/types.h"
+#include "grammar/regex/node_store.h"
+#include "grammar/regex/regex_set.h"
 #include <string.h>
 
 enum { MAX_MEMO = 1 << 21 };
@@ -48,7 +49,7 @@ static bool matches_byte(const struct qr_regex_set *set, qr_regex bytes, uint8_t
     return qr_byte_set_has(&set->sets[set->nodes[bytes].a], byte);
 }
 
-/* The choice of the derivatives of a and, as long as what is before may be empty, of what follows. */
+/* The choice of the derivatives of a and, as long as what is before may be empty, of the rest. */
 static qr_regex derive_concat(struct qr_regex_set *set, qr_regex r, uint8_t byte)
 {
     qr_regex out = QR_REGEX_NONE;
@@ -84,8 +85,8 @@ static qr_regex derive_list(struct qr_regex_set *set, qr_regex r, uint8_t byte)
         if (d == QR_REGEX_NONE && n.kind == QR_RX_AND)
             break;
     }
-    const qr_regex out = n.kind == QR_RX_OR ? qr_regex_or(set, list, count)
-                                            : qr_regex_and(set, list, count);
+    const qr_regex out =
+        n.kind == QR_RX_OR ? qr_regex_or(set, list, count) : qr_regex_and(set, list, count);
     if (list != small)
         qr_free(set->a, list, n.b, sizeof *list);
     return out;
@@ -156,6 +157,7 @@ static qr_regex derive(struct qr_regex_set *set, qr_regex r, uint8_t byte)
         if (set->memo[slot].node != 0)
             return set->memo[slot].result;
     }
+    set->work += 1 + (n->kind == QR_RX_OR || n->kind == QR_RX_AND ? n->b : 0);
     const qr_regex out = compute(set, r, byte);
     if (set->status == QUIRE_OK)
         remember(set, r, byte, out);
@@ -254,115 +256,4 @@ uint32_t qr_regex_byte_classes(struct qr_regex_set *set, const qr_regex *list, s
     if (!ok)
         qr_regex_set_fail(set, QUIRE_E_NOMEM);
     return ok ? classes : 0;
-}
-
-/* ---- Emptiness ---- */
-
-/* Expressions that were reached, in the order of their discovery; a hash set over them. */
-struct reached {
-    qr_regex *list;
-    size_t n, capacity;
-    uint32_t *slots; /* index + 1 */
-    size_t size;
-};
-
-/* Adds an expression; *added tells whether it was new. */
-static bool reach(struct qr_regex_set *set, struct reached *v, qr_regex r, bool *added)
-{
-    if (2 * (v->n + 1) > v->size) {
-        const size_t size = v->size ? 2 * v->size : 64;
-        uint32_t *slots = qr_calloc(set->a, size, sizeof *slots);
-        if (slots == NULL)
-            return false;
-        qr_free(set->a, v->slots, v->size, sizeof *slots);
-        v->slots = slots;
-        v->size = size;
-        for (size_t k = 0; k < v->n; k++) {
-            size_t i = v->list[k] * 0x9e3779b1u & (size - 1);
-            while (slots[i] != 0)
-                i = (i + 1) & (size - 1);
-            slots[i] = (uint32_t)k + 1;
-        }
-    }
-    size_t i = r * 0x9e3779b1u & (v->size - 1);
-    while (v->slots[i] != 0 && v->list[v->slots[i] - 1] != r)
-        i = (i + 1) & (v->size - 1);
-    *added = v->slots[i] == 0;
-    if (!*added)
-        return true;
-    if (!qr_grow(set->a, (void **)&v->list, &v->capacity, v->n + 1, sizeof *v->list))
-        return false;
-    v->list[v->n++] = r;
-    v->slots[i] = (uint32_t)v->n;
-    return true;
-}
-
-static void free_reached(struct qr_regex_set *set, struct reached *v)
-{
-    qr_free(set->a, v->list, v->capacity, sizeof *v->list);
-    qr_free(set->a, v->slots, v->size, sizeof *v->slots);
-}
-
-/* Follows derivatives depth first until one is known to match something. */
-static quire_status explore(struct qr_regex_set *set, qr_regex r, uint32_t max_states, bool *found)
-{
-    uint8_t class_of[256], representative[256];
-    struct reached v = { 0 };
-    size_t n_stack = 0, capacity = 0;
-    qr_regex *stack = NULL;
-    bool added = false, ok = true;
-    const uint32_t classes = qr_regex_byte_classes(set, &r, 1, class_of, representative);
-    *found = false;
-    ok = classes > 0 && reach(set, &v, r, &added) &&
-         qr_grow(set->a, (void **)&stack, &capacity, 1, sizeof *stack);
-    if (ok)
-        stack[n_stack++] = r;
-    while (n_stack > 0 && ok && !*found && v.n <= max_states) {
-        const qr_regex at = stack[--n_stack];
-        for (uint32_t c = 0; c < classes && ok && !*found; c++) {
-            const qr_regex d = derive(set, at, representative[c]);
-            ok = set->status == QUIRE_OK;
-            *found = set->nodes[d].empty == 1;
-            if (!ok || *found || set->nodes[d].empty == 2)
-                continue;
-            ok = reach(set, &v, d, &added) &&
-                 qr_grow(set->a, (void **)&stack, &capacity, n_stack + 1, sizeof *stack);
-            if (ok && added)
-                stack[n_stack++] = d;
-        }
-    }
-    const bool complete = ok && !*found && n_stack == 0;
-    for (size_t i = 0; i < v.n && complete; i++)
-        set->nodes[v.list[i]].empty = 2;
-    free_reached(set, &v);
-    qr_free(set->a, stack, capacity, sizeof *stack);
-    if (!ok && set->status == QUIRE_OK)
-        qr_regex_set_fail(set, QUIRE_E_NOMEM);
-    if (set->status != QUIRE_OK)
-        return set->status;
-    return *found || complete ? QUIRE_OK : QUIRE_E_LIMIT;
-}
-
-quire_status qr_regex_is_none(struct qr_regex_set *set, qr_regex r, uint32_t max_states,
-                              bool *is_none)
-{
-    bool found = false;
-    quire_status status = set->status;
-    *is_none = false;
-    if (status != QUIRE_OK)
-        return status;
-    if (set->nodes[r].empty == 0) {
-        status = explore(set, r, max_states, &found);
-        if (found)
-            set->nodes[r].empty = 1;
-    }
-    *is_none = status == QUIRE_OK && set->nodes[r].empty == 2;
-    return status;
-}
-
-quire_status qr_regex_contains(struct qr_regex_set *set, qr_regex outer, qr_regex inner,
-                               uint32_t max_states, bool *contains)
-{
-    const qr_regex both[] = { inner, qr_regex_not(set, outer) };
-    return qr_regex_is_none(set, qr_regex_and(set, both, 2), max_states, contains);
 }

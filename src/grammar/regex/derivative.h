@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* derivative.h - derivatives of expressions, and questions that they answer. The functions are
- * declared in regex_set.h. */
+/* derivative.h - derivatives of expressions. */
 #ifndef QR_GRAMMAR_REGEX_DERIVATIVE_H
 #define QR_GRAMMAR_REGEX_DERIVATIVE_H
-#include "grammar/regex/regex_set.h"
+#include "grammar/regex/types.h"
+
+/* The expression of the strings s for which r matches byte s. */
+qr_regex qr_regex_derivative(struct qr_regex_set *set, qr_regex r, uint8_t byte);
 
 /* Partitions the bytes into classes that no expression reachable from list[n] tells apart:
  * class_of[byte] is the number of its class, representative[class] one of its bytes. Returns the

@@ -55,8 +55,8 @@ static qr_regex continuation(struct qr_regex_set *set, uint32_t first, uint32_t 
     if (a + cut_first + cut_last <= b)
         add(&o, pair(set, byte_range(set, 0x80 + a + cut_first, 0x80 + b - cut_last), any));
     if (cut_last)
-        add(&o, pair(set, byte_range(set, 0x80 + b, 0x80 + b),
-                     continuation(set, 0, last & rest, low)));
+        add(&o,
+            pair(set, byte_range(set, 0x80 + b, 0x80 + b), continuation(set, 0, last & rest, low)));
     return choice(&o);
 }
 
@@ -139,8 +139,8 @@ static qr_regex hex(struct qr_regex_set *set, uint32_t first, uint32_t last, uns
     if (cut_first)
         add(&o, pair(set, hex_digit(set, a, a), hex(set, first & rest, rest, digits - 1)));
     if (a + cut_first + cut_last <= b)
-        add(&o, pair(set, hex_digit(set, a + cut_first, b - cut_last),
-                     hex(set, 0, rest, digits - 1)));
+        add(&o,
+            pair(set, hex_digit(set, a + cut_first, b - cut_last), hex(set, 0, rest, digits - 1)));
     if (cut_last)
         add(&o, pair(set, hex_digit(set, b, b), hex(set, 0, last & rest, digits - 1)));
     return choice(&o);

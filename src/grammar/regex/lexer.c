@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/regex/lexer.h"
 #include "grammar/regex/derivative.h"
+#include "grammar/regex/emptiness.h"
 #include <string.h>
 
 /* Derivatives that a search for dead ends looks at before it takes the state for alive. */
@@ -190,7 +191,9 @@ void qr_lexer_free(struct qr_lexer *l)
 static quire_status put_entry(struct qr_lexer *l, uint32_t *n, uint32_t lexeme, qr_regex rest)
 {
     bool none = rest == QR_REGEX_NONE;
-    if (!none && qr_regex_is_none(l->set, rest, MAX_SEARCH, &none) != QUIRE_OK &&
+    if (!none &&
+        qr_regex_is_none_among(l->set, rest, l->representative, l->n_classes, MAX_SEARCH, &none) !=
+            QUIRE_OK &&
         qr_regex_set_status(l->set) != QUIRE_OK)
         return qr_regex_set_status(l->set);
     if (none)
@@ -254,21 +257,43 @@ const uint32_t *qr_lexer_accepts(const struct qr_lexer *l, qr_lex_state state, u
 
 /* ---- Slices ---- */
 
-/* Pairs of a state and the rest of the strings that lead on from it. */
+/* Pairs of a state and the rest of the strings that lead on from it, with a hash set over them. */
 struct pairs {
     uint64_t *list; /* state << 32 | rest */
     size_t n, capacity;
+    uint32_t *slots; /* index + 1 */
+    size_t size;
 };
+
+static size_t pair_slot(const struct pairs *p, uint64_t pair)
+{
+    size_t i = (pair * 0x9e3779b97f4a7c15u >> 32) & (p->size - 1);
+    while (p->slots[i] != 0 && p->list[p->slots[i] - 1] != pair)
+        i = (i + 1) & (p->size - 1);
+    return i;
+}
 
 static bool add_pair(struct qr_lexer *l, struct pairs *p, qr_lex_state state, qr_regex rest)
 {
     const uint64_t pair = (uint64_t)state << 32 | rest;
-    for (size_t i = 0; i < p->n; i++)
-        if (p->list[i] == pair)
-            return true;
+    if (2 * (p->n + 1) > p->size) {
+        const size_t size = p->size ? 2 * p->size : 64;
+        uint32_t *slots = qr_calloc(l->a, size, sizeof *slots);
+        if (slots == NULL)
+            return false;
+        qr_free(l->a, p->slots, p->size, sizeof *slots);
+        p->slots = slots;
+        p->size = size;
+        for (size_t i = 0; i < p->n; i++)
+            slots[pair_slot(p, p->list[i])] = (uint32_t)i + 1;
+    }
+    const size_t slot = pair_slot(p, pair);
+    if (p->slots[slot] != 0)
+        return true;
     if (!qr_grow(l->a, (void **)&p->list, &p->capacity, p->n + 1, sizeof *p->list))
         return false;
     p->list[p->n++] = pair;
+    p->slots[slot] = (uint32_t)p->n;
     return true;
 }
 
@@ -294,31 +319,45 @@ static uint32_t pair_classes(struct qr_lexer *l, qr_regex inner, uint8_t represe
     return n;
 }
 
+/* Follows both by one byte. *covers is false if the state dies and the strings go on. */
+static quire_status step_pair(struct qr_lexer *l, struct pairs *p, uint64_t pair, uint8_t byte,
+                              uint32_t max_states, bool *covers)
+{
+    const qr_regex rest = qr_regex_derivative(l->set, (qr_regex)pair, byte);
+    bool none = rest == QR_REGEX_NONE;
+    qr_lex_state next = QR_LEX_DEAD;
+    quire_status status = QUIRE_OK;
+    if (!none)
+        status = qr_regex_is_none(l->set, rest, max_states, &none);
+    if (status == QUIRE_E_LIMIT)
+        status = qr_regex_set_status(l->set);
+    if (none || status != QUIRE_OK)
+        return status;
+    status = qr_lexer_step(l, (qr_lex_state)(pair >> 32), byte, &next);
+    *covers = status == QUIRE_OK && next != QR_LEX_DEAD && p->n <= max_states;
+    if (*covers && !add_pair(l, p, next, rest))
+        status = QUIRE_E_NOMEM;
+    return status;
+}
+
 quire_status qr_lexer_covers(struct qr_lexer *l, qr_lex_state state, qr_regex inner,
                              uint32_t max_states, bool *covers)
 {
     uint8_t bytes[256];
     struct pairs p = { 0 };
-    quire_status status = QUIRE_OK;
+    *covers = false;
+    if (state == QR_LEX_DEAD)
+        return QUIRE_OK;
     const uint32_t n = pair_classes(l, inner, bytes);
-    *covers = n > 0 && state != QR_LEX_DEAD && add_pair(l, &p, state, inner);
-    for (size_t i = 0; i < p.n && *covers && status == QUIRE_OK; i++) {
-        const uint64_t pair = p.list[i];
-        for (uint32_t c = 0; c < n && *covers && status == QUIRE_OK; c++) {
-            const qr_regex rest = qr_regex_derivative(l->set, (qr_regex)pair, bytes[c]);
-            qr_lex_state next;
-            if (rest == QR_REGEX_NONE)
-                continue;
-            status = qr_lexer_step(l, (qr_lex_state)(pair >> 32), bytes[c], &next);
-            *covers = status == QUIRE_OK && next != QR_LEX_DEAD && p.n <= max_states &&
-                      add_pair(l, &p, next, rest);
-        }
-    }
+    quire_status status = n > 0 && add_pair(l, &p, state, inner) ? QUIRE_OK : QUIRE_E_NOMEM;
+    *covers = status == QUIRE_OK;
+    for (size_t i = 0; i < p.n && *covers && status == QUIRE_OK; i++)
+        for (uint32_t c = 0; c < n && *covers && status == QUIRE_OK; c++)
+            status = step_pair(l, &p, p.list[i], bytes[c], max_states, covers);
+    *covers = *covers && status == QUIRE_OK;
     qr_free(l->a, p.list, p.capacity, sizeof *p.list);
+    qr_free(l->a, p.slots, p.size, sizeof *p.slots);
     return status;
 }
 
-uint64_t qr_lexer_bytes(const struct qr_lexer *l)
-{
-    return l->bytes + qr_regex_set_bytes(l->set);
-}
+uint64_t qr_lexer_bytes(const struct qr_lexer *l) { return l->bytes + qr_regex_set_bytes(l->set); }

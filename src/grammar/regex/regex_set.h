@@ -1,28 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* regex_set.h - regular expressions over bytes with intersection and complement, hash-consed, and
- * their derivatives (Brzozowski 1964; Owens, Reppy, Turon 2009). */
+ * their derivatives (Brzozowski 1964; Owens, Reppy, Turon 2009). A set is not thread-safe. */
 #ifndef QR_GRAMMAR_REGEX_REGEX_SET_H
 #define QR_GRAMMAR_REGEX_REGEX_SET_H
-#include "base/alloc.h"
-#include <quire/status.h>
-#include <stdbool.h>
-#include <stdint.h>
-
-/* An expression of a set. Equal expressions, after simplification, have equal ids. */
-typedef uint32_t qr_regex;
-enum {
-    QR_REGEX_NONE = 0,  /* matches nothing */
-    QR_REGEX_EMPTY = 1, /* matches the empty string */
-    QR_REGEX_ANY = 2,   /* matches every string of bytes */
-};
-#define QR_REGEX_UNBOUNDED UINT32_MAX
-
-/* 256 bits, bit b % 64 of word b / 64 for byte b. */
-struct qr_byte_set {
-    uint64_t bits[4];
-};
-
-struct qr_regex_set; /* not thread-safe */
+#include "grammar/regex/derivative.h"
+#include "grammar/regex/emptiness.h"
+#include "grammar/regex/regex_choice.h"
+#include "grammar/regex/types.h"
 
 /* limit_bytes: memory of all expressions; exceeding it fails the set with QUIRE_E_LIMIT. */
 struct qr_regex_set *qr_regex_set_new(const struct quire_allocator *a, uint64_t limit_bytes);
@@ -36,8 +20,6 @@ quire_status qr_regex_set_status(const struct qr_regex_set *set);
 qr_regex qr_regex_bytes(struct qr_regex_set *set, const struct qr_byte_set *bytes);
 qr_regex qr_regex_literal(struct qr_regex_set *set, const char *bytes, size_t size);
 qr_regex qr_regex_concat(struct qr_regex_set *set, const qr_regex *list, size_t n);
-qr_regex qr_regex_or(struct qr_regex_set *set, const qr_regex *list, size_t n);
-qr_regex qr_regex_and(struct qr_regex_set *set, const qr_regex *list, size_t n);
 /* All strings of bytes that r does not match. */
 qr_regex qr_regex_not(struct qr_regex_set *set, qr_regex r);
 /* min .. max repetitions; max QR_REGEX_UNBOUNDED. Repetitions are counted, not expanded. */
@@ -53,14 +35,5 @@ uint64_t qr_regex_set_bytes(const struct qr_regex_set *set);
 
 /* Whether r matches the empty string. */
 bool qr_regex_nullable(const struct qr_regex_set *set, qr_regex r);
-/* The expression of the strings s for which r matches byte s. */
-qr_regex qr_regex_derivative(struct qr_regex_set *set, qr_regex r, uint8_t byte);
-/* Whether r matches no string. Exact: explores derivatives, at most max_states of them, then
- * QUIRE_E_LIMIT. */
-quire_status qr_regex_is_none(struct qr_regex_set *set, qr_regex r, uint32_t max_states,
-                              bool *is_none);
-/* Whether every string of `inner` is one of `outer`: inner & ~outer is empty. */
-quire_status qr_regex_contains(struct qr_regex_set *set, qr_regex outer, qr_regex inner,
-                               uint32_t max_states, bool *contains);
 
 #endif

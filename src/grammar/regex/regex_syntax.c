@@ -10,9 +10,9 @@
 #include <time.h>
 
 enum {
-    MAX_DEPTH = 48,           /* of groups */
-    MAX_COUNT = 100000000,    /* of a repetition */
-    CHECK_EVERY = 256,        /* terms between two looks at the clock */
+    MAX_DEPTH = 48,        /* of groups */
+    MAX_COUNT = 100000000, /* of a repetition */
+    CHECK_EVERY = 256,     /* terms between two looks at the clock */
 };
 
 struct parser {

@@ -1,8 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* types.h - nodes of a set of expressions. */
+/* types.h - expressions, and the nodes of a set of them. */
 #ifndef QR_GRAMMAR_REGEX_TYPES_H
 #define QR_GRAMMAR_REGEX_TYPES_H
-#include "grammar/regex/regex_set.h"
+#include "base/alloc.h"
+#include <quire/status.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* An expression of a set. Equal expressions, after simplification, have equal ids. */
+typedef uint32_t qr_regex;
+enum {
+    QR_REGEX_NONE = 0,  /* matches nothing */
+    QR_REGEX_EMPTY = 1, /* matches the empty string */
+    QR_REGEX_ANY = 2,   /* matches every string of bytes */
+};
+#define QR_REGEX_UNBOUNDED UINT32_MAX
+
+/* 256 bits, bit b % 64 of word b / 64 for byte b. */
+struct qr_byte_set {
+    uint64_t bits[4];
+};
 
 enum qr_regex_kind {
     QR_RX_NONE,
@@ -14,7 +31,7 @@ enum qr_regex_kind {
     QR_RX_AND,      /* the same */
     QR_RX_NOT,      /* a */
     QR_RX_REPEAT,   /* a, min .. max times */
-    QR_RX_MULTIPLE, /* a: divisor, b: remainder so far, min: digits left after the point, max: phase */
+    QR_RX_MULTIPLE, /* a: divisor, b: remainder so far, min: places left, max: phase */
 };
 
 /* Phases of MULTIPLE. */
@@ -23,8 +40,8 @@ enum { QR_RX_FIRST_DIGIT, QR_RX_INTEGER, QR_RX_POINT, QR_RX_FRACTION };
 struct qr_regex_node {
     uint8_t kind;
     bool nullable;
-    bool positive;  /* has no AND and no NOT inside: matches something */
-    uint8_t empty;  /* of the others: 0 unknown, 1 matches something, 2 nothing */
+    bool positive;  /* known to match something without a search: no AND and no NOT inside */
+    uint8_t empty;  /* emptiness.c: 0 unknown, 1 matches something, 2 nothing, 3 too long to tell */
     uint16_t depth; /* nesting, without the right sides of concats */
     uint32_t a, b, min, max;
 };
@@ -51,17 +68,9 @@ struct qr_regex_set {
     size_t set_index_size;
     struct qr_regex_memo *memo;
     size_t memo_size, n_memo;
+    uint64_t work;           /* operands that derivatives have looked at */
+    uint32_t longest_search; /* states of searches that gave up */
 };
-
-/* Finds or adds a node whose flags are computed here. QR_REGEX_NONE after a failure. */
-qr_regex qr_regex_intern(struct qr_regex_set *set, const struct qr_regex_node *node);
-
-/* Fails the set. Returns QR_REGEX_NONE. */
-qr_regex qr_regex_set_fail(struct qr_regex_set *set, quire_status status);
-
-/* Grows an array of the set within its limit. */
-bool qr_regex_set_grow(struct qr_regex_set *set, void **p, size_t *capacity, size_t need,
-                       size_t elem_size);
 
 static inline bool qr_byte_set_has(const struct qr_byte_set *s, unsigned byte)
 {
