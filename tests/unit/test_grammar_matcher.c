@@ -8,7 +8,6 @@
 
 enum { STEPS = 40, MAX_VOCAB = 512, WORDS = MAX_VOCAB / 32 };
 
-static struct vocab *words;
 static struct quire_tokenizer *tok;
 static struct quire_grammar_vocab *vocab;
 static size_t n_tokens, n_words;
@@ -19,7 +18,7 @@ static int set_up(void **state)
     static const char *const pieces[] = { "{\"", "\":", "true", "\"}",  "},",    "name",
                                           "ab",  "[1",  "12",   "null", "\",\"", "aa" };
     (void)state;
-    words = byte_vocab("gpt-2");
+    struct vocab *words = byte_vocab("gpt-2");
     for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
         add_token(words, pieces[i], QUIRE_TOKEN_NORMAL);
     eos = add_token(words, "<end>", QUIRE_TOKEN_CONTROL);
@@ -39,7 +38,6 @@ static int tear_down(void **state)
     (void)state;
     quire_grammar_vocab_destroy(vocab);
     quire_tokenizer_close(tok);
-    vocab_free(words);
     return 0;
 }
 
@@ -245,7 +243,7 @@ static void arguments(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_grammar_params p;
     struct quire_grammar *g = NULL;
-    struct quire_grammar_matcher *m = NULL;
+    struct quire_grammar_matcher *m = NULL, *other = NULL;
     struct quire_grammar_vocab *v = NULL;
     quire_grammar_params_init(NULL, 0);
     quire_grammar_params_init(&p, sizeof p);
@@ -281,7 +279,7 @@ static void arguments(void **state)
     assert_int_equal(quire_grammar_matcher_mask(m, NULL, n_words, &err), QUIRE_E_INVALID_ARG);
     assert_int_equal(quire_grammar_matcher_mask(m, mask, n_words - 1, &err), QUIRE_E_INVALID_ARG);
     assert_int_equal(quire_grammar_matcher_commit(m, NULL, 1, &err), QUIRE_E_INVALID_ARG);
-    assert_int_equal(quire_grammar_matcher_clone(NULL, &m, &err), QUIRE_E_INVALID_ARG);
+    assert_int_equal(quire_grammar_matcher_clone(NULL, &other, &err), QUIRE_E_INVALID_ARG);
     assert_int_equal(quire_grammar_matcher_forced_bytes(m, &c, 1, NULL, &err), QUIRE_E_INVALID_ARG);
     assert_int_equal(quire_grammar_matcher_forced_bytes(m, NULL, 1, &n, &err), QUIRE_E_INVALID_ARG);
     struct quire_grammar_info info = { .struct_size = sizeof info };
