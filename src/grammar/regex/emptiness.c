@@ -5,7 +5,7 @@
 #include "grammar/regex/regex_set.h"
 
 /* Operands that a search may look at per state that it may visit: a bound of its time. */
-enum { WORK_PER_STATE = 256 };
+enum { WORK_PER_STATE = 64 };
 
 /* Values of the field `empty` of a node. */
 enum { UNKNOWN, NOT_EMPTY, EMPTY, TOO_LONG };
@@ -63,6 +63,7 @@ struct step {
 struct path {
     struct step *list;
     size_t n, capacity;
+    bool may_skip, has_skipped; /* expressions for which a search as long as this one gave up */
 };
 
 static bool push(struct qr_regex_set *set, struct path *p, uint32_t at)
@@ -87,6 +88,7 @@ static bool advance(struct qr_regex_set *set, struct reached *v, struct path *p,
     }
     const uint32_t c = (set->lucky_class + top->n_done++) % n_classes;
     const qr_regex d = qr_regex_derivative(set, v->list[at], representatives[c]);
+    set->work++;
     if (set->status != QUIRE_OK)
         return false;
     *found = set->nodes[d].empty == NOT_EMPTY;
@@ -94,6 +96,10 @@ static bool advance(struct qr_regex_set *set, struct reached *v, struct path *p,
         set->lucky_class = c;
     if (*found || set->nodes[d].empty == EMPTY)
         return true;
+    if (set->nodes[d].empty == TOO_LONG && p->may_skip) {
+        p->has_skipped = true;
+        return true;
+    }
     bool added = false;
     return reach(set, v, d, &added) && (!added || push(set, p, (uint32_t)v->n - 1));
 }
@@ -105,19 +111,20 @@ static quire_status explore(struct qr_regex_set *set, qr_regex r, const uint8_t 
                             uint32_t n_classes, uint32_t max_states)
 {
     struct reached v = { 0 };
-    struct path p = { 0 };
+    struct path p = { .may_skip = max_states <= set->longest_search };
     bool found = false, added;
     const uint64_t last_work = set->work + (uint64_t)max_states * WORK_PER_STATE;
     bool ok = reach(set, &v, r, &added) && push(set, &p, 0);
     while (p.n > 0 && ok && !found && v.n <= max_states && set->work <= last_work)
         ok = advance(set, &v, &p, representatives, n_classes, &found);
-    const bool complete = ok && !found && p.n == 0;
+    const bool complete = ok && !found && p.n == 0 && !p.has_skipped;
     for (size_t i = 0; i < v.n && complete; i++)
         set->nodes[v.list[i]].empty = EMPTY;
     for (size_t i = 0; i < p.n && found; i++)
         set->nodes[v.list[p.list[i].at]].empty = NOT_EMPTY;
     if (ok && !found && !complete) {
-        set->nodes[r].empty = TOO_LONG;
+        for (size_t i = 0; i < v.n; i++) /* so that their searches do not repeat this one */
+            set->nodes[v.list[i]].empty = TOO_LONG;
         set->longest_search = max_states > set->longest_search ? max_states : set->longest_search;
     }
     free_reached(set, &v);

@@ -6,7 +6,12 @@
 #include <string.h>
 
 /* Derivatives that a search for dead ends looks at before it takes the state for alive. */
-enum { MAX_SEARCH = 20000, MAX_SLICES = 8 };
+enum { MAX_SEARCH = 4000, MAX_SLICES = 8 };
+
+/* States of the lexer per state of a slice that a search whether it is covered reaches at most: a
+ * body of a string that covers a slice is a small loop, while a counted one would build all of its
+ * states before the search finds its end. */
+enum { LEXER_STATES_PER_SLICE_STATE = 16 };
 
 /* One lexeme of a state, with the rest that must follow. */
 struct entry {
@@ -358,6 +363,9 @@ quire_status qr_lexer_covers(struct qr_lexer *l, qr_lex_state state, qr_regex in
     const struct qr_slice *slice = state != QR_LEX_DEAD ? find_slice(l, inner, &status) : NULL;
     if (slice == NULL || slice->n_states == 0)
         return status;
+    const uint32_t most = slice->n_states * LEXER_STATES_PER_SLICE_STATE;
+    if (max_states > most)
+        max_states = most;
     *covers = true;
     if (!add_pair(l, &p, (uint64_t)state << 32))
         status = QUIRE_E_NOMEM;
