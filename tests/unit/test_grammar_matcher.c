@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_grammar_matcher.c - the calls of quire/grammar.h on a small vocabulary: masks against commits
- * of every token, rollback, clone, trim, forced text, arguments, threads. */
+/* test_grammar_matcher.c - the calls of quire/grammar.h on a small vocabulary: masks against
+ * commits of every token, rollback, clone, trim, forced text, arguments, threads. */
 #include "test_tokenizer.h"
 #include <math.h>
 #include <pthread.h>
@@ -73,8 +73,8 @@ static void get_mask(struct quire_grammar_matcher *m, uint32_t *mask)
         fail_msg("mask: %s", err.msg);
 }
 
-/* Compares the mask with the check of every token, and picks one of the allowed ones; -1 if only the
- * end is allowed. */
+/* Compares the mask with the check of every token, and picks one of the allowed ones; -1 if only
+ * the end is allowed. */
 static int32_t compare_mask(struct quire_grammar_matcher *m, uint32_t *random)
 {
     uint32_t mask[WORDS];
