@@ -290,6 +290,7 @@ static enum qr_step string(struct quire_chat_output *o)
     if (!r->raw)
         qr_call_arguments(o, "\"", 1);
     r->in_string = false;
+    r->scan = 0;
     o->at += strlen(o->format->gemma_quote);
     r->state = AFTER;
     return QR_STEP_GO;
