@@ -2,8 +2,8 @@
 /* fuzz_grammar.c - grammars of all kinds: [kind: 1 byte] [flags: 1 byte] text.
  *
  * Checks that every text ends with a grammar or an error within its limits of memory, and walks
- * over the grammar: a mask allows a token if and only if the matcher does, and rollback returns to the
- * mask before. */
+ * over the grammar: a mask allows a token if and only if the matcher does, and rollback returns to
+ * the mask before. */
 #include "fuzz.h"
 #include "packed_files.h"
 #include "tiny_model.h"

@@ -51,8 +51,8 @@ qr_term qr_term_repeat(struct qr_assertions *t, qr_term a, uint32_t min, uint32_
 /* The expression of a term.
  *  any_char  one character; word_char  one of \w
  *  search    the term may match anywhere in the text; otherwise the whole text
- *  QUIRE_E_UNSUPPORTED ^ behind a term that may be empty, \b behind anything but ^ and a term that is
- *  never empty and has no assertions; QUIRE_E_LIMIT nesting */
+ *  QUIRE_E_UNSUPPORTED ^ behind a term that may be empty, \b behind anything but ^ and a term that
+ *  is never empty and has no assertions; QUIRE_E_LIMIT nesting */
 quire_status qr_term_compile(struct qr_assertions *t, qr_term root, qr_regex any_char,
                              qr_regex word_char, bool search, qr_regex *out) QUIRE_MUST_CHECK;
 
