@@ -31,8 +31,8 @@ quire_status qr_constraint_check(const struct quire_engine *e, const struct quir
     }
     if (p->grammar && p->has_grammar)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "give one of grammar and has_grammar");
-    const char *field = p->task != QUIRE_TASK_GENERATE ? "task"
-                        : p->beam_width                ? "beam_width"
+    const char *field = p->task != QUIRE_TASK_GENERATE         ? "task"
+                        : p->beam_width                        ? "beam_width"
                         : p->flags & QUIRE_REQUEST_PROMPT_ONLY ? "QUIRE_REQUEST_PROMPT_ONLY"
                                                                : NULL;
     if (field)
@@ -40,27 +40,24 @@ quire_status qr_constraint_check(const struct quire_engine *e, const struct quir
     return QUIRE_OK;
 }
 
-quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *leader,
+quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
                                 const struct quire_request_params *p, struct quire_error *err)
 {
+    struct qr_constraint *c = &r->constraint;
     struct quire_grammar *grammar = p->grammar;
     struct quire_grammar_vocab *vocab;
     if (!p->grammar && !p->has_grammar)
         return QUIRE_OK;
     QR_TRY(qr_grammar_cache_vocab(&e->grammars, &vocab, err));
-    for (struct qr_request *r = leader; r; r = r->next) {
-        if (p->has_grammar) {
-            QR_TRY(qr_grammar_cache_acquire(&e->grammars, p, &r->constraint.shared, err));
-            grammar = r->constraint.shared->grammar;
-        }
-        r->constraint.n_words = quire_grammar_mask_words(vocab);
-        r->constraint.mask =
-            qr_alloc(e->allocator, r->constraint.n_words, sizeof *r->constraint.mask);
-        if (!r->constraint.mask)
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a mask");
-        QR_TRY(quire_grammar_matcher_create(grammar, &r->constraint.matcher, err));
+    if (p->has_grammar) {
+        QR_TRY(acquire(e, p, &c->shared, err));
+        grammar = c->shared->grammar;
     }
-    return QUIRE_OK;
+    c->n_words = quire_grammar_mask_words(vocab);
+    c->mask = qr_alloc(e->allocator, c->n_words, sizeof *c->mask);
+    if (!c->mask)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a mask");
+    return quire_grammar_matcher_create(grammar, &c->matcher, err);
 }
 
 void qr_constraint_free(struct quire_engine *e, struct qr_request *r)

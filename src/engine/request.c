@@ -107,10 +107,7 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     if (!p->messages && (p->tools_json || p->variables_json))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
-    const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
-                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
-                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT |
-                           QUIRE_REQUEST_PROMPT_ONLY | QUIRE_REQUEST_NO_FAST_FORWARD;
+    const uint32_t known = 2 * QUIRE_REQUEST_NO_FAST_FORWARD - 1; /* the last flag */
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));
@@ -253,6 +250,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     QR_TRY(copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
+    QR_TRY(qr_constraint_init(e, r, p, err));
     if (p->draft_tokens)
         QR_TRY(qr_draft_init(e, r, p->draft_tokens, err));
     return p->flags & QUIRE_REQUEST_ECHO ? echo_prompt(e, r, err) : QUIRE_OK;
@@ -398,8 +396,6 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
     if (s == QUIRE_OK) {
         for (struct qr_request *r = leader; r && s == QUIRE_OK; r = r->next)
             s = prepare(e, r, p, &prompt, err);
-        if (s == QUIRE_OK)
-            s = qr_constraint_init(e, leader, p, err);
         if (s == QUIRE_OK && p->beam_width)
             s = qr_beam_init(e, leader, p, err);
         qr_prompt_free(e, &prompt);

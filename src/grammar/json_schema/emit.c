@@ -6,6 +6,10 @@
 #include "grammar/json_schema/number_text.h"
 #include "grammar/json_schema/pieces.h"
 
+/* White space in one place: pretty-printed text needs less, and models that begin to write blanks
+ * do not find an end by themselves. */
+enum { MAX_SPACE = 32 };
+
 /* ---- Scalars */
 
 static qr_regex word(struct qr_schema *s, const char *text)
@@ -194,8 +198,7 @@ bool qr_emit(struct qr_schema *s, struct qr_reach *reach, qr_node *out)
     for (const char *p = " \t\n\r"; *p; p++)
         space.bits[0] |= UINT64_C(1) << *p;
     if (s->notation->white_space && !(s->f->flags & QUIRE_GRAMMAR_COMPACT))
-        e.space =
-            qr_regex_repeat(s->regexes, qr_regex_bytes(s->regexes, &space), 0, QR_REGEX_UNBOUNDED);
+        e.space = qr_regex_repeat(s->regexes, qr_regex_bytes(s->regexes, &space), 0, MAX_SPACE);
     for (uint32_t i = reach->list.n; i-- > 0;) {
         build_entry(&e, &list[i]);
         if (i % 16 == 0 && !qr_schema_check(s))
