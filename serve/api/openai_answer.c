@@ -2,6 +2,7 @@
 #include "openai_answer.h"
 #include "json_build.h"
 #include "metrics.h"
+#include "model_list.h"
 #include "server.h"
 #include <stdio.h>
 #include <sys/random.h>

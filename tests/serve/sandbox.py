@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 
-from harness import BUNDLED, Server, binary, skip
+from harness import BUNDLED, Server, binary, copy_of_bundled, skip
 
 # LeakSanitizer, in builds that have it, traces the process from another one at exit, which the sandbox denies.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
@@ -38,7 +38,7 @@ def test_work(folder):
     config, cache = os.path.join(folder, "server.conf"), os.path.join(folder, "cache")
     os.mkdir(cache)
     with open(config, "w", encoding="utf-8") as f:
-        f.write(f"model first={BUNDLED}\n" f"model second={BUNDLED}\n")
+        f.write(f"model first={BUNDLED}\nmodel second={copy_of_bundled(folder, 'second')}\n")
     with Server(["--sandbox", "--config", config, "--cache-dir", cache]) as server:
         status = status_of(server.process.pid)
         assert status["Seccomp"].strip() == "2" and status["NoNewPrivs"].strip() == "1", status
