@@ -8,9 +8,8 @@ import socket
 import ssl
 import subprocess
 import tempfile
-import time
 
-from harness import BUNDLED, Server, binary, copy_of_bundled, skip
+from harness import BUNDLED, Server, binary, copy_of_bundled, skip, wait_for_log
 
 # LeakSanitizer, in builds that have it, traces the process from another one at exit, which the sandbox denies.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
@@ -53,11 +52,7 @@ def test_work(folder):
         metrics = server.get("/metrics")[2].decode()
         assert "\nprocess_resident_memory_bytes " in metrics and "\nprocess_open_fds " in metrics, metrics[-600:]
         server.process.send_signal(signal.SIGHUP)
-        for _ in range(500):
-            if any("reloaded" in line for line in server.log):
-                break
-            time.sleep(0.02)
-        assert any("models reloaded" in line for line in server.log), server.log
+        wait_for_log(server, "models reloaded")
     assert sorted(os.listdir(cache)) == ["first.cache", "second.cache"], os.listdir(cache)
 
 
