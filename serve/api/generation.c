@@ -34,17 +34,15 @@ static void free_generation(struct generation *g)
     struct generation_run *run = g->run;
     if (g->format->destroy != NULL)
         g->format->destroy(g);
-    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++) {
-        text_free(&g->answers[i].text);
-        json_decref(g->answers[i].data);
-        free(g->answers[i].values);
-    }
+    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++)
+        answer_free(&g->answers[i]);
     for (struct block *b = run->blocks; b != NULL;) {
         struct block *next = b->next;
         free(b);
         b = next;
     }
     json_decref(g->body);
+    json_decref(g->tools);
     free(g->answers);
     free(g->requests);
     free(run->items);

@@ -6,30 +6,19 @@
  * every event on the event loop. When the client has gone the requests are cancelled. */
 #ifndef QUIRE_SERVE_GENERATION_H
 #define QUIRE_SERVE_GENERATION_H
+#include "answer.h"
 #include "error.h"
 #include "exchange.h"
 #include "loop.h"
 #include "registry.h"
-#include "text.h"
 #include "trace.h"
 #include <jansson.h>
 #include <quire/quire.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one request has answered so far, per choice. */
-struct answer {
-    struct text text; /* generated text, with KEEP_TEXT */
-    enum quire_finish_reason reason;
-    struct quire_usage usage;
-    json_t *data;  /* of the format, e.g. log-probabilities; dropped with the generation */
-    float *values; /* EMBED and SCORE: [n_values] */
-    size_t n_values;
-    bool done;
-};
-
 enum generation_flags {
-    KEEP_TEXT = 1u << 0,  /* collect answer.text */
+    KEEP_TEXT = 1u << 0,  /* collect text, reasoning and calls of the answers */
     KEEP_ALIVE = 1u << 1, /* while nothing is sent, an SSE comment every 10 s once streaming */
 };
 
@@ -61,6 +50,7 @@ struct generation {
     const struct generation_format *format;
     unsigned flags; /* enum generation_flags */
     json_t *body;   /* owned: strings of the requests may point into it */
+    json_t *tools;  /* owned: [tools] of the first request in OpenAI's notation, or NULL */
     void *state;    /* of the format */
     struct model *model;
     struct quire_request_params *requests; /* [n_requests], malloc */

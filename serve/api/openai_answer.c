@@ -93,6 +93,8 @@ bool openai_read_max_tokens(struct generation *g, struct fields *f, bool allow_z
 
 const char *openai_finish_reason(enum quire_finish_reason reason)
 {
+    if (reason == QUIRE_FINISH_TOOL_CALLS)
+        return "tool_calls";
     return reason == QUIRE_FINISH_LENGTH ? "length" : "stop";
 }
 

@@ -43,7 +43,7 @@ bool openai_answer_read_stream(struct openai_answer *a, struct generation *g, st
 bool openai_read_max_tokens(struct generation *g, struct fields *f, bool allow_zero,
                             int64_t initial);
 
-/* "stop" or "length". */
+/* "stop", "length" or "tool_calls". */
 const char *openai_finish_reason(enum quire_finish_reason reason);
 
 /* prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details */

@@ -6,37 +6,19 @@
 #include "json_build.h"
 #include "openai_answer.h"
 #include "response_answer.h"
+#include "response_input.h"
 #include "response_store.h"
 #include "sampling_fields.h"
 #include "server.h"
+#include "structure_fields.h"
 #include "template_fields.h"
+#include "tool_fields.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_ITEMS = 4096, MAX_LOGPROBS = 20 };
 
 /* ---- The conversation */
-
-/* One item of `input` as a message {role, content}; NULL: *error. */
-static json_t *item_message(json_t *item, size_t index, struct api_error *error)
-{
-    static const char *const types[] = { "message", NULL };
-    struct fields f;
-    char path[40];
-    unsigned type;
-    const char *role = NULL;
-    json_t *content = NULL;
-    snprintf(path, sizeof path, "input[%zu]", index);
-    fields_init(&f, item, path, error);
-    fields_choice(&f, "type", types, &type);
-    if (!fields_string(&f, "role", &role))
-        fields_fail(&f, "role", "role is missing.");
-    if (!fields_value(&f, "content", &content))
-        fields_fail(&f, "content", "content is missing.");
-    if (error->status != 0)
-        return NULL;
-    return json_pack("{s:s, s:O}", "role", role, "content", content);
-}
 
 /* `input` as messages; NULL: *error. */
 static json_t *input_messages(struct fields *f, json_t *input)
@@ -47,7 +29,7 @@ static json_t *input_messages(struct fields *f, json_t *input)
     } else if (json_is_array(input) && json_array_size(input) > 0 &&
                json_array_size(input) <= MAX_ITEMS) {
         for (size_t i = 0; i < json_array_size(input) && f->error->status == 0; i++)
-            json_build_append(&messages, item_message(json_array_get(input, i), i, f->error));
+            response_input_add(&messages, json_array_get(input, i), i, f->error);
     } else {
         fields_fail(f, "input", "input must be a string or an array of 1 to %d items.", MAX_ITEMS);
     }
@@ -93,23 +75,18 @@ static bool set_messages(struct fields *f, struct generation *g, const json_t *e
 
 /* ---- Parameters */
 
-static bool read_text(struct fields *f)
+static bool read_text(struct fields *f, struct generation *g)
 {
     static const char *const verbosities[] = { "medium", NULL };
-    struct fields t, format;
+    struct fields t;
     json_t *text, *object;
-    const char *type = "text";
     unsigned verbosity;
     if (!fields_object(f, "text", &text))
         return f->error->status == 0;
     fields_init(&t, text, "text", f->error);
     fields_choice(&t, "verbosity", verbosities, &verbosity);
-    if (fields_object(&t, "format", &object)) {
-        fields_init(&format, object, "text.format", f->error);
-        fields_string(&format, "type", &type);
-        if (strcmp(type, "text") != 0)
-            fields_fail(&format, "type", "text.format of a type other than text is not supported.");
-    }
+    if (fields_object(&t, "format", &object))
+        structure_read_format(f, g, object, "text.format", true);
     return fields_finish(&t, NULL);
 }
 
@@ -154,10 +131,74 @@ static bool read_logprobs(struct fields *f, struct generation *g)
 
 static void refuse_unsupported(struct fields *f)
 {
-    json_t *choice = json_object_get(f->object, "tool_choice");
-    const bool none = json_is_string(choice) && strcmp(json_string_value(choice), "none") == 0;
-    fields_unsupported(f, "tool_choice", json_string(none ? "none" : "auto"));
-    fields_unsupported(f, "tools", json_array());
+    fields_unsupported(f, "background", json_false());
+    fields_unsupported(f, "conversation", NULL);
+    fields_unsupported(f, "prompt", NULL);
+    fields_unsupported(f, "truncation", json_string("disabled"));
+}
+
+/* Members of the object that repeat the request, with their defaults. */
+static json_t *echo_json(const json_t *body, bool store)
+{
+    static const char *const names[] = {
+        "instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"
+    };
+    static const char *const with_default[] = { "metadata", "parallel_tool_calls", "reasoning",
+                                                "text",     "tool_choice",         "tools" };
+    json_t *echo = json_pack("{s:{}, s:b, s:{s:n, s:n}, s:{s:{s:s}}, s:s, s:[], s:b, s:s, s:b}",
+                             "metadata", "parallel_tool_calls", 1, "reasoning", "effort", "summary",
+                             "text", "format", "type", "text", "tool_choice", "auto", "tools",
+                             "store", store, "truncation", "disabled", "background", 0);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        json_t *v = json_object_get(body, names[i]);
+        json_build_set(&echo, names[i], v ? json_incref(v) : json_null());
+    }
+    for (size_t i = 0; i < sizeof with_default / sizeof with_default[0]; i++) {
+        json_t *v = json_object_get(body, with_default[i]);
+        if (v != NULL && !json_is_null(v))
+            json_build_set(&echo, with_default[i], json_incref(v));
+    }
+    return echo;
+}
+
+static const char *const harmless[] = { "summary", "generate_summary", NULL };
+struct fields r;
+json_t *reasoning;
+const char *effort = NULL;
+if (!fields_object(f, "reasoning", &reasoning))
+    return f->error->status == 0;
+fields_init(&r, reasoning, "reasoning", f->error);
+if (fields_string(&r, "effort", &effort) &&
+    json_object_set_new(g->body, "reasoning_effort", json_string(effort)) != 0)
+    api_fail(f->error, 500, NULL, NULL, "out of memory");
+return fields_finish(&r, harmless);
+}
+
+/* `include`: only log-probabilities. */
+static bool read_logprobs(struct fields *f, struct generation *g)
+{
+    struct response *r = g->state;
+    struct quire_request_params *request = &g->requests[0];
+    json_t *include = NULL;
+    int64_t top = 0;
+    fields_integer(f, "top_logprobs", 0, MAX_LOGPROBS, &top);
+    fields_array(f, "include", 16, &include);
+    for (size_t i = 0; i < json_array_size(include); i++) {
+        const char *name = json_string_value(json_array_get(include, i));
+        if (name == NULL || strcmp(name, "message.output_text.logprobs") != 0)
+            return fields_fail(f, "include", "include[%zu] is not supported.", i);
+        r->logprobs = true;
+    }
+    if (top > 0)
+        r->logprobs = true;
+    if (r->logprobs)
+        request->flags |= QUIRE_REQUEST_LOGPROBS;
+    request->n_logprobs = (uint32_t)top;
+    return f->error->status == 0;
+}
+
+static void refuse_unsupported(struct fields *f)
+{
     fields_unsupported(f, "background", json_false());
     fields_unsupported(f, "conversation", NULL);
     fields_unsupported(f, "prompt", NULL);
@@ -193,7 +234,6 @@ static const char *const harmless[] = { "user",
                                         "prompt_cache_key",
                                         "prompt_cache_retention",
                                         "max_tool_calls",
-                                        "parallel_tool_calls",
                                         NULL };
 
 static bool read_parameters(struct fields *f, struct generation *g)
@@ -208,9 +248,11 @@ static bool read_parameters(struct fields *f, struct generation *g)
     fields_object(f, "metadata", &metadata);
     refuse_unsupported(f);
     if (!openai_answer_read_stream(&r->common, g, f) || !sampling_fields_read(f, g) ||
-        !read_text(f) || !read_reasoning(f, g) || !template_fields_read(f, g) ||
-        !read_logprobs(f, g))
+        !read_text(f, g) || !read_reasoning(f, g) || !template_fields_read(f, g) ||
+        !read_logprobs(f, g) || !tool_fields_read(f, g, TOOLS_RESPONSES) ||
+        !tool_fields_read_choice(f, g, TOOLS_RESPONSES))
         return false;
+    g->requests[0].output_format = "auto";
     if (g->requests[0].n > 1)
         return fields_fail(f, "n", "n must be 1.");
     g->flags |= KEEP_TEXT;
@@ -228,7 +270,6 @@ static bool parse(struct generation *g, struct api_error *error)
     fields_init(&f, g->body, "", error);
     if (!openai_answer_init(&r->common, g, &f, "resp") || !read_parameters(&f, g))
         return false;
-    snprintf(r->item_id, sizeof r->item_id, "msg%s", r->common.id + strlen("resp"));
     if (fields_string(&f, "previous_response_id", &previous)) {
         earlier = response_store_find(g->server->responses, g->exchange->key, previous);
         if (earlier == NULL)
