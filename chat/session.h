@@ -4,7 +4,7 @@
 #define QUIRE_CHAT_SESSION_H
 #include "conversation_list.h"
 #include "options.h"
-#include "output.h"
+#include "answer_output.h"
 #include "repeat_guard.h"
 #include "settings.h"
 

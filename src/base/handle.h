@@ -23,6 +23,7 @@ enum qr_kind {
     QR_KIND_CHAT_PROMPT,
     QR_KIND_THREADS,
     QR_KIND_HOST_TEAM,
+    QR_KIND_CHAT_OUTPUT,
 };
 
 /* First member of a public object. Objects are created with their kind; qr_handle_end precedes the

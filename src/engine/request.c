@@ -8,6 +8,7 @@
 #include "base/struct_size.h"
 #include "engine/beam_setup.h"
 #include "engine/clock.h"
+#include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/drive.h"
 #include "engine/events.h"
@@ -109,13 +110,14 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
                            QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
                            QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT |
-                           QUIRE_REQUEST_PROMPT_ONLY;
+                           QUIRE_REQUEST_PROMPT_ONLY | QUIRE_REQUEST_NO_FAST_FORWARD;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
     QR_TRY(check_prompt_only(p, err));
+    QR_TRY(qr_constraint_check(e, p, err));
     if (p->sampling)
         QR_TRY(quire_sampling_validate(p->sampling, e->vocab_size, err));
     return qr_beam_check(e, p, err);
@@ -265,6 +267,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
     s->logit_bias = NULL;
     s->dry_breakers = NULL;
     qr_beam_free(e, r);
+    qr_constraint_free(e, r);
     qr_draft_free(e, r);
     qr_vector_free(e, r);
     qr_output_text_free(&r->output);
@@ -395,6 +398,8 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
     if (s == QUIRE_OK) {
         for (struct qr_request *r = leader; r && s == QUIRE_OK; r = r->next)
             s = prepare(e, r, p, &prompt, err);
+        if (s == QUIRE_OK)
+            s = qr_constraint_init(e, leader, p, err);
         if (s == QUIRE_OK && p->beam_width)
             s = qr_beam_init(e, leader, p, err);
         qr_prompt_free(e, &prompt);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "engine/beam.h"
 #include "engine/clock.h"
+#include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
 #include "engine/request.h"
@@ -44,7 +45,8 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
         return QUIRE_OK;
     }
-    bool stopped;
+    bool stopped, complete;
+    QR_TRY(qr_constraint_commit(r, token, &complete, err));
     QR_TRY(qr_output_text_push(&r->output, token, &stopped, err));
     r->keys[r->task.n_tokens] = token;
     r->tokens[r->task.n_tokens++] = token;
@@ -52,6 +54,8 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         (void)qr_suffix_automaton_append(&r->automaton, token);
     if (stopped) {
         qr_request_finish(e, r, QUIRE_FINISH_STOP);
+    } else if (complete) {
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
     } else if (r->n_output == r->max_output) {
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
     } else if (r->task.n_tokens > e->info.context_length) {
@@ -107,10 +111,16 @@ quire_status qr_draw_token(struct quire_engine *e, const struct qr_request *r, u
 static quire_status sample_token(struct quire_engine *e, struct qr_request *r, float *logits,
                                  struct quire_error *err)
 {
+    bool ends;
+    int32_t token;
     qr_mask_logits(e, r, 0, logits);
     if (r->logits_hook)
         QR_TRY(call_hook(e, r, logits, err));
-    int32_t token;
+    QR_TRY(qr_constraint_mask(e, r, logits, &ends, err));
+    if (ends) {
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
+        return QUIRE_OK;
+    }
     QR_TRY(qr_draw_token(e, r, 0, logits, &r->sampling_state, &token, err));
     if (r->logprobs || r->held) {
         struct quire_token_logprob own,
@@ -123,10 +133,31 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r, f
     return append_token(e, r, token, err);
 }
 
+/* Appends the tokens that the grammar forces: they are computed as one chunk by the next step. */
+static quire_status fast_forward(struct quire_engine *e, struct qr_request *r,
+                                 struct quire_error *err)
+{
+    enum { MAX_FORCED = 256 };
+    int32_t tokens[MAX_FORCED];
+    size_t n = 0;
+    if (!r->constraint.matcher || r->finished || r->flags & QUIRE_REQUEST_NO_FAST_FORWARD)
+        return QUIRE_OK;
+    QR_TRY(qr_constraint_forced(r, tokens, MAX_FORCED, &n, err));
+    for (size_t i = 0; i < n && !r->finished; i++) {
+        for (uint32_t k = 0; k < r->n_logprobs; k++) /* no other token was possible */
+            r->logprobs[(size_t)r->task.n_tokens * r->n_logprobs + k] =
+                (struct quire_token_logprob){ k > 1 ? -1 : tokens[i], k > 1 ? NAN : 0 };
+        QR_TRY(append_token(e, r, tokens[i], err));
+    }
+    return QUIRE_OK;
+}
+
 static void sample(struct quire_engine *e, struct qr_request *r, float *logits)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = sample_token(e, r, logits, &err);
+    quire_status s = sample_token(e, r, logits, &err);
+    if (s == QUIRE_OK)
+        s = fast_forward(e, r, &err);
     if (s != QUIRE_OK)
         qr_request_fail(e, r, s, &err);
 }
