@@ -3,36 +3,100 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The call of an index, which is at most the number of calls so far. NULL: out of memory. */
-static struct answer_call *find_call(struct answer *a, uint32_t index)
+/* Grows an array by one element. */
+static void *grow(void *array, size_t n, size_t *capacity, size_t elem_size)
 {
-    if (index < a->n_calls)
-        return &a->calls[index];
-    if (a->n_calls == a->capacity) {
-        const size_t capacity = a->capacity ? 2 * a->capacity : 4;
-        struct answer_call *calls = realloc(a->calls, capacity * sizeof *calls);
-        if (calls == NULL)
-            return NULL;
-        a->calls = calls;
-        a->capacity = capacity;
-    }
-    a->calls[a->n_calls] = (struct answer_call){ 0 };
-    return &a->calls[a->n_calls++];
+    if (n < *capacity)
+        return array;
+    const size_t larger = *capacity ? 2 * *capacity : 4;
+    void *p = realloc(array, larger * elem_size);
+    if (p != NULL)
+        *capacity = larger;
+    return p;
 }
 
-static void add_call(struct answer *a, const struct quire_event *ev)
+/* ---- Pieces ---- */
+
+static void add_piece(struct answer *a, const struct piece *piece)
 {
-    struct answer_call *call = find_call(a, ev->tool_index);
-    if (call == NULL) {
+    struct piece *list = grow(a->pieces, a->n_pieces, &a->pieces_capacity, sizeof *list);
+    if (list == NULL) {
         a->failed = true;
         return;
     }
-    if (ev->tool_name != NULL) {
-        text_add_string(&call->id, ev->tool_id);
-        text_add_string(&call->name, ev->tool_name);
+    a->pieces = list;
+    a->pieces[a->n_pieces++] = *piece;
+}
+
+static void take_deltas(struct answer *a)
+{
+    struct quire_chat_delta d;
+    while (quire_chat_output_next(a->parser, &d)) {
+        struct piece p = { .kind = PIECE_TEXT, .text = d.text, .size = d.size };
+        if (d.kind == QUIRE_CHAT_TOOL_CALL_END)
+            continue;
+        if (d.kind == QUIRE_CHAT_REASONING)
+            p.kind = PIECE_REASONING;
+        else if (d.kind == QUIRE_CHAT_TOOL_CALL_ARGUMENTS)
+            p = (struct piece){ PIECE_CALL, d.text, d.size, .tool_index = d.tool_index };
+        else if (d.kind == QUIRE_CHAT_TOOL_CALL_BEGIN)
+            p = (struct piece){ .kind = PIECE_CALL,
+                                .text = "",
+                                .tool_index = d.tool_index,
+                                .name = d.text,
+                                .name_size = d.size,
+                                .id = d.id,
+                                .id_size = d.id_size };
+        add_piece(a, &p);
     }
-    text_add(&call->arguments, ev->text, ev->text_size);
+}
+
+static void split(struct answer *a, const struct quire_event *ev)
+{
+    quire_status s = QUIRE_OK;
+    a->n_pieces = 0;
+    if (a->parser == NULL) {
+        if (ev->kind == QUIRE_EVENT_TEXT && ev->text_size > 0)
+            add_piece(a, &(struct piece){ PIECE_TEXT, ev->text, ev->text_size, .tool_index = 0 });
+        return;
+    }
+    if (ev->kind == QUIRE_EVENT_TEXT)
+        s = quire_chat_output_push(a->parser, ev->text, ev->text_size, false, NULL);
+    else if (ev->kind == QUIRE_EVENT_DONE)
+        s = quire_chat_output_finish(a->parser, NULL);
+    if (s != QUIRE_OK)
+        a->failed = true;
+    take_deltas(a);
+}
+
+/* ---- The whole answer ---- */
+
+static void keep_call(struct answer *a, const struct piece *p)
+{
+    if (p->tool_index >= a->n_calls) {
+        struct answer_call *calls = grow(a->calls, a->n_calls, &a->calls_capacity, sizeof *calls);
+        if (calls == NULL) {
+            a->failed = true;
+            return;
+        }
+        a->calls = calls;
+        a->calls[a->n_calls++] = (struct answer_call){ 0 };
+    }
+    struct answer_call *call = &a->calls[a->n_calls - 1];
+    if (p->name != NULL) {
+        text_add(&call->id, p->id, p->id_size);
+        text_add(&call->name, p->name, p->name_size);
+    }
+    text_add(&call->arguments, p->text, p->size);
     a->failed = a->failed || call->id.failed || call->name.failed || call->arguments.failed;
+}
+
+static void keep(struct answer *a, const struct piece *p)
+{
+    if (p->kind == PIECE_CALL)
+        keep_call(a, p);
+    else
+        text_add(p->kind == PIECE_TEXT ? &a->text : &a->reasoning, p->text, p->size);
 }
 
 static void set_values(struct answer *a, const struct quire_event *ev)
@@ -50,19 +114,28 @@ void answer_update(struct answer *a, const struct quire_event *ev, bool keep_tex
 {
     if (ev->usage != NULL)
         a->usage = *ev->usage;
-    if (ev->kind == QUIRE_EVENT_TEXT && keep_text)
-        text_add(&a->text, ev->text, ev->text_size);
-    else if (ev->kind == QUIRE_EVENT_REASONING && keep_text)
-        text_add(&a->reasoning, ev->text, ev->text_size);
-    else if (ev->kind == QUIRE_EVENT_TOOL_CALL && keep_text)
-        add_call(a, ev);
-    else if (ev->kind == QUIRE_EVENT_VECTOR)
+    split(a, ev);
+    for (size_t i = 0; i < a->n_pieces; i++) {
+        a->has_calls = a->has_calls || a->pieces[i].kind == PIECE_CALL;
+        if (keep_text)
+            keep(a, &a->pieces[i]);
+    }
+    if (ev->kind == QUIRE_EVENT_VECTOR)
         set_values(a, ev);
     if (ev->kind == QUIRE_EVENT_DONE) {
         a->reason = ev->reason;
         a->done = true;
     }
     a->failed = a->failed || a->text.failed || a->reasoning.failed;
+}
+
+json_t *answer_call_arguments(const struct answer_call *call)
+{
+    const struct text *t = &call->arguments;
+    if (t->size == 0)
+        return json_object();
+    json_t *arguments = json_loadb(t->data, t->size, JSON_DECODE_ANY, NULL);
+    return arguments ? arguments : json_stringn(t->data, t->size);
 }
 
 void answer_free(struct answer *a)
@@ -73,17 +146,10 @@ void answer_free(struct answer *a)
         text_free(&a->calls[i].arguments);
     }
     free(a->calls);
+    free(a->pieces);
+    quire_chat_output_destroy(a->parser);
     text_free(&a->text);
     text_free(&a->reasoning);
     json_decref(a->data);
     free(a->values);
-}
-
-json_t *answer_call_arguments(const struct answer_call *call)
-{
-    const struct text *t = &call->arguments;
-    if (t->size == 0)
-        return json_object();
-    json_t *arguments = json_loadb(t->data, t->size, JSON_DECODE_ANY, NULL);
-    return arguments ? arguments : json_stringn(t->data, t->size);
 }

@@ -47,20 +47,44 @@ static json_t *logprobs_json(json_t *list)
     return json_pack("{s:o, s:n}", "content", list, "refusal");
 }
 
+/* The delta of a piece. */
+static json_t *delta_json(const struct piece *p)
+{
+    if (p->kind == PIECE_CALL)
+        return json_pack("{s:[o]}", "tool_calls", tool_call_delta(p));
+    return json_pack("{s:s%}", p->kind == PIECE_TEXT ? "content" : "reasoning_content", p->text,
+                     p->size);
+}
+
+/* Sends the pieces of an event; the first one has the log-probabilities, a chunk without text if
+ * there is no piece. Drops the reference to them. */
+static void stream_pieces(struct generation *g, const struct answer *answer, uint32_t choice,
+                          json_t *logprobs)
+{
+    const struct chat *c = g->state;
+    if (answer->n_pieces == 0 && json_array_size(logprobs) > 0) {
+        write_delta(g, choice, json_pack("{s:s}", "content", ""), logprobs_json(logprobs), NULL);
+        return;
+    }
+    for (size_t i = 0; i < answer->n_pieces; i++) {
+        json_t *own = c->logprobs && i == 0 ? logprobs_json(json_incref(logprobs)) : json_null();
+        write_delta(g, choice, delta_json(&answer->pieces[i]), own, NULL);
+    }
+    json_decref(logprobs);
+}
+
 static void text_event(struct generation *g, struct answer *answer, const struct quire_event *ev)
 {
     struct chat *c = g->state;
     json_t *list = NULL;
     if (c->logprobs)
         list = logprobs_chat(quire_engine_tokenizer(g->model->engine), &g->requests[0], ev);
-    if (!c->answer.stream) {
-        if (c->logprobs && !logprobs_extend(&answer->data, list))
+    if (c->answer.stream) {
+        if (c->logprobs && list == NULL)
             c->failed = true;
-    } else if (ev->text_size > 0 || json_array_size(list) > 0 || (c->logprobs && list == NULL)) {
-        write_delta(g, ev->choice, json_pack("{s:s%}", "content", ev->text, ev->text_size),
-                    c->logprobs ? logprobs_json(list) : json_null(), NULL);
-    } else {
-        json_decref(list);
+        stream_pieces(g, answer, ev->choice, list);
+    } else if (c->logprobs && !logprobs_extend(&answer->data, list)) {
+        c->failed = true;
     }
 }
 
@@ -71,20 +95,16 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
     (void)index;
     if (ev->kind == QUIRE_EVENT_TEXT)
         text_event(g, answer, ev);
-    else if (c->answer.stream && ev->kind == QUIRE_EVENT_REASONING)
-        write_delta(g, ev->choice,
-                    json_pack("{s:s%}", "reasoning_content", ev->text, ev->text_size), json_null(),
-                    NULL);
-    else if (c->answer.stream && ev->kind == QUIRE_EVENT_TOOL_CALL)
-        write_delta(g, ev->choice, json_pack("{s:[o]}", "tool_calls", tool_call_delta(ev)),
-                    json_null(), NULL);
     else if (c->answer.stream && ev->kind == QUIRE_EVENT_PROMPT)
         openai_stream_progress(&c->answer, g, ev->usage,
                                json_pack("{s:I, s:{s:s, s:n}, s:n}", "index",
                                          (json_int_t)ev->choice, "delta", "role", "assistant",
                                          "content", "finish_reason"));
-    else if (c->answer.stream && ev->kind == QUIRE_EVENT_DONE)
-        write_delta(g, ev->choice, json_object(), json_null(), openai_finish_reason(ev->reason));
+    if (!c->answer.stream || ev->kind != QUIRE_EVENT_DONE)
+        return;
+    for (size_t i = 0; i < answer->n_pieces; i++)
+        write_delta(g, ev->choice, delta_json(&answer->pieces[i]), json_null(), NULL);
+    write_delta(g, ev->choice, json_object(), json_null(), openai_finish_reason(answer));
 }
 
 /* The message of an answer: content is null beside calls without a text. */
@@ -108,7 +128,7 @@ static json_t *choice_json(const struct chat *c, uint32_t index, const struct an
     if (c->logprobs) /* an answer without text has no list */
         logprobs = logprobs_json(a->data ? json_incref(a->data) : json_array());
     return json_pack("{s:I, s:o, s:o, s:s}", "index", (json_int_t)index, "message", message_json(a),
-                     "logprobs", logprobs, "finish_reason", openai_finish_reason(a->reason));
+                     "logprobs", logprobs, "finish_reason", openai_finish_reason(a));
 }
 
 static void finish(struct generation *g)
@@ -169,10 +189,10 @@ static void refuse_unsupported(struct fields *f)
 static bool read_reasoning_format(struct fields *f, struct generation *g)
 {
     static const char *const formats[] = { "auto", "deepseek", "none", NULL };
-    unsigned format = 0;
-    fields_choice(f, "reasoning_format", formats, &format);
-    g->requests[0].output_format = "auto";
-    g->requests[0].keep_reasoning = format == 2;
+    unsigned choice = 0;
+    fields_choice(f, "reasoning_format", formats, &choice);
+    g->output.parse = true;
+    g->output.keep_reasoning = choice == 2;
     return f->error->status == 0;
 }
 

@@ -233,6 +233,8 @@ static void submit(void *user)
     struct generation *g = user;
     struct generation_run *run = g->run;
     struct quire_error err = QUIRE_ERROR_INIT;
+    if (run->n_submitted == 0 && !output_choice_apply(g, &run->error))
+        return;
     for (uint32_t i = run->n_submitted; i < run->job_end; i++) {
         const quire_status s =
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);

@@ -10,6 +10,7 @@
 #include "error.h"
 #include "exchange.h"
 #include "loop.h"
+#include "output_choice.h"
 #include "registry.h"
 #include "trace.h"
 #include <jansson.h>
@@ -32,7 +33,8 @@ struct generation_format {
     bool (*work)(struct generation *g, struct api_error *error);
     /* The requests are queued: a streaming format begins its stream. May be NULL. */
     void (*started)(struct generation *g);
-    /* Event of request `index`, after the answer was updated. May be NULL. */
+    /* Event of request `index`, after the answer was updated and split into answer->pieces. May be
+     * NULL. */
     void (*event)(struct generation *g, uint32_t index, struct answer *answer,
                   const struct quire_event *ev);
     /* All requests have ended: completes the answer (exchange_reply_json or exchange_end). */
@@ -56,6 +58,7 @@ struct generation {
     struct quire_request_params *requests; /* [n_requests], malloc */
     uint32_t n_requests;
     struct quire_sampling_params sampling;   /* requests[i].sampling points to it or is NULL */
+    struct output_choice output;             /* how the first request's answers are split */
     struct sampling_choice *sampling_choice; /* of sampling_fields.c */
 
     /* managed here */

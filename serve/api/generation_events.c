@@ -22,12 +22,6 @@ static void update_times(struct generation *g)
     g->last_token = now;
 }
 
-static bool is_generated(enum quire_event_kind kind)
-{
-    return kind == QUIRE_EVENT_TEXT || kind == QUIRE_EVENT_REASONING ||
-           kind == QUIRE_EVENT_TOOL_CALL;
-}
-
 /* All answers of a request have ended. */
 static void request_ended(struct item *item)
 {
@@ -66,7 +60,7 @@ static void handle_event(const struct quire_event *ev)
     struct generation *g = item->g;
     struct generation_run *run = g->run;
     struct answer *a = &g->answers[item->index * g->choices + ev->choice];
-    if (is_generated(ev->kind))
+    if (ev->kind == QUIRE_EVENT_TEXT)
         update_times(g);
     answer_update(a, ev, (g->flags & KEEP_TEXT) != 0);
     const bool request_done = ev->kind == QUIRE_EVENT_DONE && ++item->n_done == g->choices;

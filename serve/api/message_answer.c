@@ -61,7 +61,7 @@ static const char *stop_reason(const struct generation *g, const char *stop)
 {
     if (g->answers[0].reason == QUIRE_FINISH_LENGTH)
         return "max_tokens";
-    if (g->answers[0].reason == QUIRE_FINISH_TOOL_CALLS)
+    if (g->answers[0].has_calls)
         return "tool_use";
     return stop != NULL ? "stop_sequence" : "end_turn";
 }
@@ -137,44 +137,43 @@ static void begin_block(struct generation *g, enum message_block block, json_t *
 
 /* Sends a piece of the open block; `type` and `member` as the kind of block has them. */
 static void send_delta(struct generation *g, const char *type, const char *member,
-                       const struct quire_event *ev)
+                       const struct piece *p)
 {
     const struct message *m = g->state;
-    if (ev->text_size > 0)
+    if (p->size > 0)
         send(g, "content_block_delta",
              json_pack("{s:s, s:i, s:{s:s, s:s%}}", "type", "content_block_delta", "index",
-                       (int)m->n_blocks - 1, "delta", "type", type, member, ev->text,
-                       ev->text_size));
+                       (int)m->n_blocks - 1, "delta", "type", type, member, p->text, p->size));
 }
 
-static void stream_text(struct generation *g, const struct quire_event *ev)
+static void stream_text(struct generation *g, const struct piece *p)
 {
     const struct message *m = g->state;
-    if (ev->text_size > 0 && m->block != BLOCK_TEXT)
+    if (p->size > 0 && m->block != BLOCK_TEXT)
         begin_block(g, BLOCK_TEXT, json_pack("{s:s, s:s}", "type", "text", "text", ""));
-    send_delta(g, "text_delta", "text", ev);
+    send_delta(g, "text_delta", "text", p);
 }
 
-static void stream_reasoning(struct generation *g, const struct quire_event *ev)
+static void stream_reasoning(struct generation *g, const struct piece *p)
 {
     const struct message *m = g->state;
-    if (ev->text_size > 0 && m->block != BLOCK_THINKING)
+    if (p->size > 0 && m->block != BLOCK_THINKING)
         begin_block(
             g, BLOCK_THINKING,
             json_pack("{s:s, s:s, s:s}", "type", "thinking", "thinking", "", "signature", ""));
-    send_delta(g, "thinking_delta", "thinking", ev);
+    send_delta(g, "thinking_delta", "thinking", p);
 }
 
-static void stream_call(struct generation *g, const struct quire_event *ev)
+static void stream_call(struct generation *g, const struct piece *p)
 {
     struct message *m = g->state;
-    if (ev->tool_name != NULL) {
+    if (p->name != NULL) {
         begin_block(g, BLOCK_TOOL,
-                    json_pack("{s:s, s:s, s:s, s:{}}", "type", "tool_use", "id", ev->tool_id,
-                              "name", ev->tool_name, "input"));
-        m->tool_index = ev->tool_index;
+                    json_pack("{s:s, s:s%, s:s%, s:{}}", "type", "tool_use", "id", p->id,
+                              p->id_size, "name", p->name, p->name_size, "input"));
+        m->tool_index = p->tool_index;
     }
-    send_delta(g, "input_json_delta", "partial_json", ev);
+    send_delta(g, "input_json_delta", "partial_json", p);
 }
 
 static void started(struct generation *g)
@@ -189,18 +188,20 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
 {
     struct message *m = g->state;
     (void)index;
-    (void)answer;
     if (ev->n_tokens > 0 && g->requests[0].n_stop > 0)
         text_add(&m->tokens, ev->tokens, ev->n_tokens * sizeof *ev->tokens);
     if (!m->common.stream)
         return;
     begin_message(g);
-    if (ev->kind == QUIRE_EVENT_TEXT)
-        stream_text(g, ev);
-    else if (ev->kind == QUIRE_EVENT_REASONING)
-        stream_reasoning(g, ev);
-    else if (ev->kind == QUIRE_EVENT_TOOL_CALL)
-        stream_call(g, ev);
+    for (size_t i = 0; i < answer->n_pieces; i++) {
+        const struct piece *p = &answer->pieces[i];
+        if (p->kind == PIECE_CALL)
+            stream_call(g, p);
+        else if (p->kind == PIECE_REASONING)
+            stream_reasoning(g, p);
+        else
+            stream_text(g, p);
+    }
 }
 
 static void finish_stream(struct generation *g)

@@ -94,7 +94,7 @@ static bool read_tool_choice(struct fields *f, struct generation *g)
     fields_boolean(&c, "disable_parallel_tool_use", &single);
     if (choices[type] == QUIRE_TOOL_CHOICE_NAMED && !fields_string(&c, "name", &name))
         fields_fail(&c, "name", "tool_choice.name is missing.");
-    g->requests[0].no_parallel_tool_calls = single;
+    g->output.single_call = single;
     return fields_finish(&c, NULL) &&
            tool_fields_set_choice(g, choices[type], name, "tool_choice", f->error);
 }
@@ -144,7 +144,7 @@ static bool read_format(struct fields *f, struct generation *g)
 /* What an answer and the count of its prompt have in common. */
 static bool read_prompt(struct fields *f, struct generation *g)
 {
-    g->requests[0].output_format = "auto";
+    g->output.parse = true;
     fields_unsupported(f, "mcp_servers", json_array());
     fields_unsupported(f, "container", NULL);
     return read_messages(f, g) && tool_fields_read(f, g, TOOLS_ANTHROPIC) &&

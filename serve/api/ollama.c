@@ -80,14 +80,18 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
     (void)index;
     if (!o->stream)
         return;
-    if (ev->kind == QUIRE_EVENT_TEXT || ev->kind == QUIRE_EVENT_REASONING) {
-        answer_update(&part, ev, true);
-        if (ev->text_size > 0)
-            send_line(g, piece(g, &part, false));
+    for (size_t i = 0; i < answer->n_pieces; i++) {
+        const struct piece *p = &answer->pieces[i];
+        if (p->kind == PIECE_CALL) /* calls come whole, at the end */
+            continue;
+        text_add(p->kind == PIECE_TEXT ? &part.text : &part.reasoning, p->text, p->size);
+        send_line(g, piece(g, &part, false));
         answer_free(&part);
-    } else if (ev->kind == QUIRE_EVENT_DONE && answer->n_calls > 0) { /* calls come whole */
-        part = *answer;
-        part.text = part.reasoning = (struct text){ 0 };
+        part = (struct answer){ 0 };
+    }
+    if (ev->kind == QUIRE_EVENT_DONE && answer->n_calls > 0) {
+        part.calls = answer->calls;
+        part.n_calls = answer->n_calls;
         send_line(g, piece(g, &part, false));
     }
 }
@@ -221,7 +225,7 @@ static bool parse_chat(struct generation *g, struct api_error *error)
     json_t *messages = NULL;
     if (!read_common(&f, g, true))
         return false;
-    g->requests[0].output_format = "auto";
+    g->output.parse = true;
     fields_array(&f, "messages", 4096, &messages);
     if (!tool_fields_read(&f, g, TOOLS_OPENAI) || !fields_finish(&f, harmless) ||
         !refuse_images(messages, error))
@@ -269,7 +273,7 @@ static bool parse_generate(struct generation *g, struct api_error *error)
         g->requests[0].text_size = strlen(prompt);
         g->requests[0].text_flags = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_PARSE_SPECIAL;
     } else {
-        g->requests[0].output_format = "auto";
+        g->output.parse = true;
         if (!set_conversation(g, system, prompt))
             return api_fail(error, 500, NULL, NULL, "out of memory");
     }

@@ -44,7 +44,7 @@ bool openai_read_max_tokens(struct generation *g, struct fields *f, bool allow_z
                             int64_t initial);
 
 /* "stop", "length" or "tool_calls". */
-const char *openai_finish_reason(enum quire_finish_reason reason);
+const char *openai_finish_reason(const struct answer *a);
 
 /* prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details */
 json_t *openai_usage(const struct generation_usage *u);

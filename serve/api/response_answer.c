@@ -147,56 +147,66 @@ static void started(struct generation *g)
 }
 
 /* Sends a piece; drops the reference to the log-probabilities. */
-static void send_delta(struct generation *g, const struct response_item *item,
-                       const struct quire_event *ev, json_t *logprobs)
+static void send_delta(struct generation *g, size_t i, const struct piece *piece, json_t *logprobs)
 {
     static const char *const types[] = { "response.output_text.delta",
                                          "response.reasoning_text.delta",
                                          "response.function_call_arguments.delta" };
     const struct response *r = g->state;
-    json_t *delta = json_stringn(ev->text, ev->text_size);
-    if (item->kind != ITEM_MESSAGE || logprobs == NULL) {
+    const struct response_item *item = &r->items.list[i];
+    json_t *delta = json_stringn(piece->text, piece->size);
+    if (item->kind != ITEM_MESSAGE) {
         json_decref(logprobs);
-        send_item(g, r->items.n - 1, types[item->kind], "delta", delta);
+        send_item(g, i, types[item->kind], "delta", delta);
         return;
     }
     send(g, types[ITEM_MESSAGE],
-         json_pack("{s:s, s:I, s:i, s:o, s:o}", "item_id", item->id, "output_index",
-                   (json_int_t)r->items.n - 1, "content_index", 0, "delta", delta, "logprobs",
-                   logprobs));
+         json_pack("{s:s, s:I, s:i, s:o, s:o}", "item_id", item->id, "output_index", (json_int_t)i,
+                   "content_index", 0, "delta", delta, "logprobs",
+                   logprobs ? logprobs : json_array()));
+}
+
+/* Adds a piece to its item; drops the reference to the log-probabilities, which may be NULL. */
+static void add_piece(struct generation *g, const struct piece *piece, json_t *logprobs)
+{
+    struct response *r = g->state;
+    const size_t n = r->items.n;
+    bool begun;
+    struct response_item *item = response_items_find(&r->items, piece, id_suffix(r), &begun);
+    if (item == NULL) {
+        json_decref(logprobs);
+        return;
+    }
+    if (r->common.stream && begun && n > 0)
+        end_item(g, n - 1);
+    if (r->common.stream && begun)
+        begin_item(g, n);
+    text_add(&item->text, piece->text, piece->size);
+    if (logprobs != NULL && item->kind == ITEM_MESSAGE &&
+        !logprobs_extend(&item->logprobs, json_deep_copy(logprobs)))
+        r->failed = true;
+    r->failed = r->failed || item->text.failed || item->name.failed || item->call_id.failed;
+    if (r->common.stream && piece->size > 0)
+        send_delta(g, r->items.n - 1, piece, logprobs);
+    else
+        json_decref(logprobs);
 }
 
 static void event(struct generation *g, uint32_t index, struct answer *answer,
                   const struct quire_event *ev)
 {
+    static const struct piece no_text = { .kind = PIECE_TEXT, .text = "" };
     struct response *r = g->state;
     json_t *logprobs = NULL;
-    bool begun;
     (void)index;
-    (void)answer;
-    if ((ev->kind != QUIRE_EVENT_TEXT && ev->kind != QUIRE_EVENT_REASONING &&
-         ev->kind != QUIRE_EVENT_TOOL_CALL) ||
-        (ev->text_size == 0 && ev->tool_name == NULL && !(r->logprobs && ev->n_tokens > 0)))
-        return;
-    const size_t n = r->items.n;
-    struct response_item *item = response_items_find(&r->items, ev, id_suffix(r), &begun);
-    if (item == NULL)
-        return;
-    if (r->common.stream && begun && n > 0)
-        end_item(g, n - 1);
-    if (r->common.stream && begun)
-        begin_item(g, n);
-    text_add(&item->text, ev->text, ev->text_size);
-    if (item->kind == ITEM_MESSAGE)
-        logprobs = r->logprobs ? logprobs_chat(quire_engine_tokenizer(g->model->engine),
-                                               &g->requests[0], ev)
-                               : json_array();
-    if (r->logprobs && item->kind == ITEM_MESSAGE &&
-        !logprobs_extend(&item->logprobs, logprobs ? json_deep_copy(logprobs) : NULL))
-        r->failed = true;
-    r->failed = r->failed || item->text.failed || item->name.failed || item->call_id.failed;
-    if (r->common.stream && ev->text_size > 0)
-        send_delta(g, item, ev, logprobs);
+    if (ev->kind == QUIRE_EVENT_TEXT && r->logprobs) {
+        logprobs = logprobs_chat(quire_engine_tokenizer(g->model->engine), &g->requests[0], ev);
+        r->failed = r->failed || logprobs == NULL;
+    }
+    for (size_t i = 0; i < answer->n_pieces; i++, logprobs = NULL) /* those of the first piece */
+        add_piece(g, &answer->pieces[i], logprobs);
+    if (json_array_size(logprobs) > 0)
+        add_piece(g, &no_text, logprobs);
     else
         json_decref(logprobs);
 }

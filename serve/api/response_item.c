@@ -31,22 +31,21 @@ struct response_item *response_items_add_message(struct response_items *items, c
     return append(items, ITEM_MESSAGE, suffix);
 }
 
-struct response_item *response_items_find(struct response_items *items,
-                                          const struct quire_event *ev, const char *suffix,
-                                          bool *begun)
+struct response_item *response_items_find(struct response_items *items, const struct piece *piece,
+                                          const char *suffix, bool *begun)
 {
-    const enum response_item_kind kind = ev->kind == QUIRE_EVENT_TOOL_CALL   ? ITEM_CALL
-                                         : ev->kind == QUIRE_EVENT_REASONING ? ITEM_REASONING
-                                                                             : ITEM_MESSAGE;
+    static const enum response_item_kind kinds[] = {
+        [PIECE_TEXT] = ITEM_MESSAGE, [PIECE_REASONING] = ITEM_REASONING, [PIECE_CALL] = ITEM_CALL
+    };
+    const enum response_item_kind kind = kinds[piece->kind];
     struct response_item *last = items->n > 0 ? &items->list[items->n - 1] : NULL;
-    const bool new_call = kind == ITEM_CALL && ev->tool_name != NULL;
-    *begun = last == NULL || last->kind != kind || new_call;
+    *begun = last == NULL || last->kind != kind || piece->name != NULL;
     if (!*begun)
         return last;
     struct response_item *item = append(items, kind, suffix);
-    if (item != NULL && new_call) {
-        text_add_string(&item->call_id, ev->tool_id);
-        text_add_string(&item->name, ev->tool_name);
+    if (item != NULL && piece->name != NULL) {
+        text_add(&item->call_id, piece->id, piece->id_size);
+        text_add(&item->name, piece->name, piece->name_size);
     }
     return item;
 }

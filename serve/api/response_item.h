@@ -2,9 +2,7 @@
 /* response_item.h - items of the output of a response: messages, reasoning, calls of functions. */
 #ifndef QUIRE_SERVE_RESPONSE_ITEM_H
 #define QUIRE_SERVE_RESPONSE_ITEM_H
-#include "text.h"
-#include <jansson.h>
-#include <quire/quire.h>
+#include "answer.h"
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -24,11 +22,10 @@ struct response_items {
     bool failed; /* out of memory */
 };
 
-/* The item that an event of text, reasoning or a call belongs to, a new one (*begun) if it does not
+/* The item that a piece belongs to, a new one (*begun) if it does not
  * continue the last one. suffix: of the id of the response. NULL: items->failed. */
-struct response_item *response_items_find(struct response_items *items,
-                                          const struct quire_event *ev, const char *suffix,
-                                          bool *begun);
+struct response_item *response_items_find(struct response_items *items, const struct piece *piece,
+                                          const char *suffix, bool *begun);
 /* Appends an empty message. NULL: items->failed. */
 struct response_item *response_items_add_message(struct response_items *items, const char *suffix);
 void response_items_free(struct response_items *items);

@@ -161,72 +161,6 @@ static json_t *echo_json(const json_t *body, bool store)
     return echo;
 }
 
-static const char *const harmless[] = { "summary", "generate_summary", NULL };
-struct fields r;
-json_t *reasoning;
-const char *effort = NULL;
-if (!fields_object(f, "reasoning", &reasoning))
-    return f->error->status == 0;
-fields_init(&r, reasoning, "reasoning", f->error);
-if (fields_string(&r, "effort", &effort) &&
-    json_object_set_new(g->body, "reasoning_effort", json_string(effort)) != 0)
-    api_fail(f->error, 500, NULL, NULL, "out of memory");
-return fields_finish(&r, harmless);
-}
-
-/* `include`: only log-probabilities. */
-static bool read_logprobs(struct fields *f, struct generation *g)
-{
-    struct response *r = g->state;
-    struct quire_request_params *request = &g->requests[0];
-    json_t *include = NULL;
-    int64_t top = 0;
-    fields_integer(f, "top_logprobs", 0, MAX_LOGPROBS, &top);
-    fields_array(f, "include", 16, &include);
-    for (size_t i = 0; i < json_array_size(include); i++) {
-        const char *name = json_string_value(json_array_get(include, i));
-        if (name == NULL || strcmp(name, "message.output_text.logprobs") != 0)
-            return fields_fail(f, "include", "include[%zu] is not supported.", i);
-        r->logprobs = true;
-    }
-    if (top > 0)
-        r->logprobs = true;
-    if (r->logprobs)
-        request->flags |= QUIRE_REQUEST_LOGPROBS;
-    request->n_logprobs = (uint32_t)top;
-    return f->error->status == 0;
-}
-
-static void refuse_unsupported(struct fields *f)
-{
-    fields_unsupported(f, "background", json_false());
-    fields_unsupported(f, "conversation", NULL);
-    fields_unsupported(f, "prompt", NULL);
-    fields_unsupported(f, "truncation", json_string("disabled"));
-}
-
-/* Members of the object that repeat the request, with their defaults. */
-static json_t *echo_json(const json_t *body, bool store)
-{
-    static const char *const names[] = {
-        "instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"
-    };
-    json_t *echo = json_pack("{s:b, s:[], s:s, s:b, s:s, s:b, s:{s:{s:s}}}", "parallel_tool_calls",
-                             1, "tools", "tool_choice", "auto", "store", store, "truncation",
-                             "disabled", "background", 0, "text", "format", "type", "text");
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        json_t *v = json_object_get(body, names[i]);
-        json_build_set(&echo, names[i], v ? json_incref(v) : json_null());
-    }
-    json_t *metadata = json_object_get(body, "metadata");
-    json_build_set(&echo, "metadata", metadata ? json_incref(metadata) : json_object());
-    json_t *reasoning = json_object_get(body, "reasoning");
-    json_build_set(&echo, "reasoning",
-                   reasoning ? json_incref(reasoning)
-                             : json_pack("{s:n, s:n}", "effort", "summary"));
-    return echo;
-}
-
 static const char *const harmless[] = { "user",
                                         "metadata",
                                         "service_tier",
@@ -252,7 +186,7 @@ static bool read_parameters(struct fields *f, struct generation *g)
         !read_logprobs(f, g) || !tool_fields_read(f, g, TOOLS_RESPONSES) ||
         !tool_fields_read_choice(f, g, TOOLS_RESPONSES))
         return false;
-    g->requests[0].output_format = "auto";
+    g->output.parse = true;
     if (g->requests[0].n > 1)
         return fields_fail(f, "n", "n must be 1.");
     g->flags |= KEEP_TEXT;

@@ -60,23 +60,23 @@ static bool read_json_schema(struct fields *f, struct generation *g, json_t *obj
 bool structure_read_format(struct fields *f, struct generation *g, json_t *object, const char *path,
                            bool inline_schema)
 {
-    enum { TEXT, JSON_OBJECT, JSON_SCHEMA, STRUCTURAL_TAG };
+    enum { FORMAT_TEXT, FORMAT_OBJECT, FORMAT_SCHEMA, FORMAT_TAG };
     static const char *const types[] = { "text", "json_object", "json_schema", "structural_tag",
                                          NULL };
     static const char *const type_only[] = { "type", NULL };
     struct fields o;
     json_t *schema = NULL;
-    unsigned type = TEXT;
+    unsigned type = FORMAT_TEXT;
     char name[128];
     if (!fields_init(&o, object, path, f->error))
         return false;
     if (!fields_choice(&o, "type", types, &type))
         return fields_fail(&o, "type", "%s.type is missing.", path);
-    if (type == STRUCTURAL_TAG)
+    if (type == FORMAT_TAG)
         return set_json(g, QUIRE_GRAMMAR_STRUCTURAL_TAG, object, 0, f->error);
-    if (type == JSON_SCHEMA && inline_schema)
+    if (type == FORMAT_SCHEMA && inline_schema)
         return read_json_schema(f, g, object, path, type_only);
-    if (type == JSON_SCHEMA) {
+    if (type == FORMAT_SCHEMA) {
         snprintf(name, sizeof name, "%s.json_schema", path);
         if (!fields_object(&o, "json_schema", &schema))
             fields_fail(&o, "json_schema", "%s is missing.", name);
@@ -84,11 +84,11 @@ bool structure_read_format(struct fields *f, struct generation *g, json_t *objec
     }
     /* llama.cpp: a schema beside json_object */
     snprintf(name, sizeof name, "%s.schema", path);
-    if (type == JSON_OBJECT && fields_object(&o, "schema", &schema))
+    if (type == FORMAT_OBJECT && fields_object(&o, "schema", &schema))
         structure_set_schema(g, name, schema, false, f->error);
-    else if (type == JSON_OBJECT)
+    else if (type == FORMAT_OBJECT)
         structure_set_json_object(g);
-    return fields_finish(&o, NULL) && type == JSON_OBJECT;
+    return fields_finish(&o, NULL) && type == FORMAT_OBJECT;
 }
 
 /* A schema that is given as JSON, or as text of JSON. */
@@ -106,7 +106,7 @@ static enum quire_grammar_kind notation(const char *grammar)
     return strstr(grammar, "::=") != NULL ? QUIRE_GRAMMAR_GBNF : QUIRE_GRAMMAR_LARK;
 }
 
-enum guided { JSON, REGEX, CHOICE, GRAMMAR, JSON_OBJECT, STRUCTURAL_TAG, N_GUIDED };
+enum guided { BY_SCHEMA, BY_REGEX, BY_CHOICE, BY_GRAMMAR, ANY_OBJECT, BY_TAG, N_GUIDED };
 
 /* One member; whether it constrains the answer. */
 static bool read_guided(struct fields *f, struct generation *g, enum guided which, const char *name)
@@ -114,23 +114,23 @@ static bool read_guided(struct fields *f, struct generation *g, enum guided whic
     const char *text;
     json_t *v = NULL;
     bool any_object = false;
-    if (which == JSON_OBJECT) {
+    if (which == ANY_OBJECT) {
         if (fields_boolean(f, name, &any_object) && any_object)
             structure_set_json_object(g);
         return any_object;
     }
-    if (which == REGEX || which == GRAMMAR) {
+    if (which == BY_REGEX || which == BY_GRAMMAR) {
         if (!fields_string(f, name, &text))
             return false;
-        set(g, which == REGEX ? QUIRE_GRAMMAR_REGEX : notation(text), text, 0);
+        set(g, which == BY_REGEX ? QUIRE_GRAMMAR_REGEX : notation(text), text, 0);
         return true;
     }
     if (!fields_value(f, name, &v))
         return false;
-    if (which == JSON)
+    if (which == BY_SCHEMA)
         read_schema(f, g, name, v);
     else
-        set_json(g, which == CHOICE ? QUIRE_GRAMMAR_CHOICE : QUIRE_GRAMMAR_STRUCTURAL_TAG, v, 0,
+        set_json(g, which == BY_CHOICE ? QUIRE_GRAMMAR_CHOICE : QUIRE_GRAMMAR_STRUCTURAL_TAG, v, 0,
                  f->error);
     return true;
 }

@@ -118,8 +118,8 @@ bool tool_fields_set_choice(struct generation *g, enum quire_tool_choice choice,
         return api_fail(error, 400, NULL, param, "%s needs tools.", param);
     if (choice == QUIRE_TOOL_CHOICE_NAMED && find_tool(g->tools, name) == json_array_size(g->tools))
         return api_fail(error, 400, NULL, param, "%s: there is no tool %.100s.", param, name);
-    r->tool_choice = choice;
-    r->tool_name = name;
+    g->output.tool_choice = choice;
+    g->output.tool_name = name;
     return true;
 }
 
@@ -152,7 +152,7 @@ bool tool_fields_read_choice(struct fields *f, struct generation *g, enum tool_n
     unsigned choice;
     bool parallel = true;
     fields_boolean(f, "parallel_tool_calls", &parallel);
-    g->requests[0].no_parallel_tool_calls = !parallel;
+    g->output.single_call = !parallel;
     if (!fields_value(f, "tool_choice", &v))
         return f->error->status == 0;
     if (json_is_object(v))
@@ -180,12 +180,12 @@ json_t *tool_calls_json(const struct answer *a)
     return calls;
 }
 
-json_t *tool_call_delta(const struct quire_event *ev)
+json_t *tool_call_delta(const struct piece *p)
 {
-    if (ev->tool_name == NULL)
-        return json_pack("{s:I, s:{s:s%}}", "index", (json_int_t)ev->tool_index, "function",
-                         "arguments", ev->text, ev->text_size);
-    return json_pack("{s:I, s:s, s:s, s:{s:s, s:s%}}", "index", (json_int_t)ev->tool_index, "id",
-                     ev->tool_id, "type", "function", "function", "name", ev->tool_name,
-                     "arguments", ev->text, ev->text_size);
+    if (p->name == NULL)
+        return json_pack("{s:I, s:{s:s%}}", "index", (json_int_t)p->tool_index, "function",
+                         "arguments", p->text, p->size);
+    return json_pack("{s:I, s:s%, s:s, s:{s:s%, s:s%}}", "index", (json_int_t)p->tool_index, "id",
+                     p->id, p->id_size, "type", "function", "function", "name", p->name,
+                     p->name_size, "arguments", p->text, p->size);
 }

@@ -27,6 +27,6 @@ bool tool_fields_set_choice(struct generation *g, enum quire_tool_choice choice,
  * or of the first or a further piece of one in a stream, with its index. */
 json_t *tool_call_json(const struct answer_call *call);
 json_t *tool_calls_json(const struct answer *a);
-json_t *tool_call_delta(const struct quire_event *ev);
+json_t *tool_call_delta(const struct piece *piece);
 
 #endif
