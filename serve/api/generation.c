@@ -216,7 +216,9 @@ bool generation_engine_error(const struct generation *g, uint32_t index, quire_s
         return false;
     if (n < sizeof name)
         memcpy(name, error->message, n);
-    if (status == QUIRE_E_UNSUPPORTED)
+    if (strcmp(name, "grammar_text") == 0 && g->grammar_param != NULL)
+        snprintf(error->param, sizeof error->param, "%s", g->grammar_param);
+    else if (status == QUIRE_E_UNSUPPORTED)
         snprintf(error->param, sizeof error->param, "model");
     else if (json_object_get(g->body, name) != NULL)
         snprintf(error->param, sizeof error->param, "%s", name);

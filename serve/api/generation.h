@@ -59,6 +59,7 @@ struct generation {
     uint32_t n_requests;
     struct quire_sampling_params sampling;   /* requests[i].sampling points to it or is NULL */
     struct output_choice output;             /* how the first request's answers are split */
+    const char *grammar_param;               /* parameter that constrains the answers, or NULL */
     struct sampling_choice *sampling_choice; /* of sampling_fields.c */
 
     /* managed here */

@@ -160,7 +160,7 @@ static bool read_format(struct fields *f, struct generation *g)
         return structure_set_schema(g, "format", v, false, f->error);
     if (!json_is_string(v) || strcmp(json_string_value(v), "json") != 0)
         return fields_fail(f, "format", "format must be \"json\" or a JSON schema.");
-    structure_set_json_object(g);
+    structure_set_json_object(g, "format");
     return true;
 }
 

@@ -89,6 +89,8 @@ static bool copy_grammar(struct setup *s, const char *text, struct api_error *er
     r->has_grammar = true;
     r->grammar_kind = QUIRE_GRAMMAR_STRUCTURAL_TAG;
     r->grammar_text = copy;
+    if (has_tools(s))
+        s->g->grammar_param = "tools";
     r->grammar_text_size = n;
     return true;
 }

@@ -3,9 +3,15 @@
 #include "template_fields.h"
 #include <string.h>
 
-static void set(struct generation *g, enum quire_grammar_kind kind, const char *text,
-                uint32_t flags)
+/* name: of the parameter, for errors. */
+static void set(struct generation *g, const char *name, enum quire_grammar_kind kind,
+                const char *text, uint32_t flags)
 {
+    const size_t n = strlen(name) + 1;
+    char *copy = generation_alloc(g, n);
+    if (copy != NULL)
+        memcpy(copy, name, n);
+    g->grammar_param = copy;
     struct quire_request_params *r = &g->requests[0];
     r->has_grammar = true;
     r->grammar_kind = kind;
@@ -15,16 +21,19 @@ static void set(struct generation *g, enum quire_grammar_kind kind, const char *
 }
 
 /* The same with a JSON value as the text. */
-static bool set_json(struct generation *g, enum quire_grammar_kind kind, const json_t *value,
-                     uint32_t flags, struct api_error *error)
+static bool set_json(struct generation *g, const char *name, enum quire_grammar_kind kind,
+                     const json_t *value, uint32_t flags, struct api_error *error)
 {
     const char *text = template_fields_dump(g, value, error);
     if (text != NULL)
-        set(g, kind, text, flags);
+        set(g, name, kind, text, flags);
     return text != NULL;
 }
 
-void structure_set_json_object(struct generation *g) { set(g, QUIRE_GRAMMAR_JSON_OBJECT, NULL, 0); }
+void structure_set_json_object(struct generation *g, const char *name)
+{
+    set(g, name, QUIRE_GRAMMAR_JSON_OBJECT, NULL, 0);
+}
 
 bool structure_set_schema(struct generation *g, const char *name, const json_t *schema,
                           bool ordered, struct api_error *error)
@@ -32,7 +41,7 @@ bool structure_set_schema(struct generation *g, const char *name, const json_t *
     if (!json_is_object(schema) && !json_is_boolean(schema))
         return api_fail(error, 400, NULL, name, "%s must be a JSON schema: an object or a boolean.",
                         name);
-    return set_json(g, QUIRE_GRAMMAR_JSON_SCHEMA, schema, ordered ? QUIRE_GRAMMAR_ORDERED : 0,
+    return set_json(g, name, QUIRE_GRAMMAR_JSON_SCHEMA, schema, ordered ? QUIRE_GRAMMAR_ORDERED : 0,
                     error);
 }
 
@@ -73,7 +82,7 @@ bool structure_read_format(struct fields *f, struct generation *g, json_t *objec
     if (!fields_choice(&o, "type", types, &type))
         return fields_fail(&o, "type", "%s.type is missing.", path);
     if (type == FORMAT_TAG)
-        return set_json(g, QUIRE_GRAMMAR_STRUCTURAL_TAG, object, 0, f->error);
+        return set_json(g, path, QUIRE_GRAMMAR_STRUCTURAL_TAG, object, 0, f->error);
     if (type == FORMAT_SCHEMA && inline_schema)
         return read_json_schema(f, g, object, path, type_only);
     if (type == FORMAT_SCHEMA) {
@@ -87,7 +96,7 @@ bool structure_read_format(struct fields *f, struct generation *g, json_t *objec
     if (type == FORMAT_OBJECT && fields_object(&o, "schema", &schema))
         structure_set_schema(g, name, schema, false, f->error);
     else if (type == FORMAT_OBJECT)
-        structure_set_json_object(g);
+        structure_set_json_object(g, path);
     return fields_finish(&o, NULL) && type == FORMAT_OBJECT;
 }
 
@@ -96,7 +105,7 @@ static bool read_schema(struct fields *f, struct generation *g, const char *name
 {
     if (!json_is_string(value))
         return structure_set_schema(g, name, value, false, f->error);
-    set(g, QUIRE_GRAMMAR_JSON_SCHEMA, json_string_value(value), 0);
+    set(g, name, QUIRE_GRAMMAR_JSON_SCHEMA, json_string_value(value), 0);
     return true;
 }
 
@@ -116,13 +125,13 @@ static bool read_guided(struct fields *f, struct generation *g, enum guided whic
     bool any_object = false;
     if (which == ANY_OBJECT) {
         if (fields_boolean(f, name, &any_object) && any_object)
-            structure_set_json_object(g);
+            structure_set_json_object(g, name);
         return any_object;
     }
     if (which == BY_REGEX || which == BY_GRAMMAR) {
         if (!fields_string(f, name, &text))
             return false;
-        set(g, which == BY_REGEX ? QUIRE_GRAMMAR_REGEX : notation(text), text, 0);
+        set(g, name, which == BY_REGEX ? QUIRE_GRAMMAR_REGEX : notation(text), text, 0);
         return true;
     }
     if (!fields_value(f, name, &v))
@@ -130,8 +139,8 @@ static bool read_guided(struct fields *f, struct generation *g, enum guided whic
     if (which == BY_SCHEMA)
         read_schema(f, g, name, v);
     else
-        set_json(g, which == BY_CHOICE ? QUIRE_GRAMMAR_CHOICE : QUIRE_GRAMMAR_STRUCTURAL_TAG, v, 0,
-                 f->error);
+        set_json(g, name, which == BY_CHOICE ? QUIRE_GRAMMAR_CHOICE : QUIRE_GRAMMAR_STRUCTURAL_TAG,
+                 v, 0, f->error);
     return true;
 }
 
@@ -163,7 +172,7 @@ bool structure_fields_read(struct fields *f, struct generation *g)
     const char *text;
     unsigned given = read_vllm(f, g);
     if (fields_string(f, "grammar", &text) && text[0] != '\0') {
-        set(g, QUIRE_GRAMMAR_GBNF, text, 0);
+        set(g, "grammar", QUIRE_GRAMMAR_GBNF, text, 0);
         given++;
     }
     if (fields_value(f, "json_schema", &v)) {

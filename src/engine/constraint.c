@@ -31,13 +31,22 @@ quire_status qr_constraint_check(const struct quire_engine *e, const struct quir
     }
     if (p->grammar && p->has_grammar)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "give one of grammar and has_grammar");
-    const char *field = p->task != QUIRE_TASK_GENERATE ? "task"
-                        : p->beam_width                ? "beam_width"
+    const char *field = p->task != QUIRE_TASK_GENERATE         ? "task"
+                        : p->beam_width                        ? "beam_width"
                         : p->flags & QUIRE_REQUEST_PROMPT_ONLY ? "QUIRE_REQUEST_PROMPT_ONLY"
                                                                : NULL;
     if (field)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is not combined with a grammar", field);
     return QUIRE_OK;
+}
+
+/* The grammar of the request; messages begin with the name of the field. */
+static quire_status acquire(struct quire_engine *e, const struct quire_request_params *p,
+                            struct qr_shared_grammar **out, struct quire_error *err)
+{
+    struct quire_error inner = QUIRE_ERROR_INIT;
+    const quire_status s = qr_grammar_cache_acquire(&e->grammars, p, out, &inner);
+    return s == QUIRE_OK ? s : qr_fail(err, s, "grammar_text: %s", inner.msg);
 }
 
 quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *leader,
@@ -50,7 +59,7 @@ quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *leade
     QR_TRY(qr_grammar_cache_vocab(&e->grammars, &vocab, err));
     for (struct qr_request *r = leader; r; r = r->next) {
         if (p->has_grammar) {
-            QR_TRY(qr_grammar_cache_acquire(&e->grammars, p, &r->constraint.shared, err));
+            QR_TRY(acquire(e, p, &r->constraint.shared, err));
             grammar = r->constraint.shared->grammar;
         }
         r->constraint.n_words = quire_grammar_mask_words(vocab);
