@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { JOINED_CALLS = 16 };
+enum { JOINED_CALLS = 256 };
 
 struct joined_text {
     char *text;

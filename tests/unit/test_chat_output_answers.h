@@ -199,6 +199,10 @@ static const struct answer answers[] = {
       "<start_function_call>call:get{city:<escape>Rome<escape>,days:<escape>2<escape>}<end_"
       "function_call>",
       "", "", GET, false },
+    { "functiongemma",
+      "<start_function_call>call:get{city:<escape>Rome<escape>,on:true,tags:[1,<escape>a<escape>],"
+      "days:<escape> 2 <escape>}<end_function_call>",
+      "", "", "[[\"get\",{\"city\":\"Rome\",\"on\":true,\"tags\":[1,\"a\"],\"days\":2}]]", false },
     { "llama4_pythonic", "<|python_start|>[get(city='Rome', days=2)]<|python_end|>", "", "", GET,
       false },
     { "llama4_pythonic", "[get(city=\"Rome\"), now()]", "", "", TWO, false },

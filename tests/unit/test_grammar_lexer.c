@@ -239,11 +239,101 @@ static void limits(void **state)
     qr_regex_set_free(set);
 }
 
+/* Searches for dead ends that give up do not repeat for every state: this test takes minutes
+ * otherwise. */
+static void long_searches(void **state)
+{
+    (void)state;
+    struct qr_regex_set *set = qr_regex_set_new(NULL, 32 << 20);
+    const struct qr_byte_set ab = { { 0, 3ull << ('a' - 64), 0, 0 } };
+    const qr_regex any = qr_regex_bytes(set, &ab);
+    const qr_regex parts[] = { qr_regex_repeat(set, any, 0, QR_REGEX_UNBOUNDED),
+                               qr_regex_literal(set, "a", 1), qr_regex_repeat(set, any, 200, 200) };
+    const qr_regex both[] = { qr_regex_concat(set, parts, 3), qr_regex_repeat(set, any, 3, 5000) };
+    const qr_regex r = qr_regex_and(set, both, 2);
+    const uint32_t id = 0;
+    struct qr_lexer *lexer;
+    qr_lex_state at;
+    assert_int_equal(qr_lexer_new(set, &r, 1, NULL, 32 << 20, &lexer), QUIRE_OK);
+    quire_status status = qr_lexer_start(lexer, &id, 1, &at);
+    seed = 5;
+    for (int i = 0; i < 4000 && status == QUIRE_OK; i++) {
+        status = qr_lexer_step(lexer, at, (uint8_t)('a' + draw(2)), &at);
+        assert_true(status != QUIRE_OK || at != QR_LEX_DEAD);
+    }
+    assert_true(status == QUIRE_OK || status == QUIRE_E_LIMIT);
+    qr_lexer_free(lexer);
+    qr_regex_set_free(set);
+}
+
+/* ---- Memory: every allocation may fail */
+
+static int fail_after;
+
+static void *failing_alloc(void *user, size_t size, size_t align)
+{
+    (void)user;
+    if (fail_after-- <= 0)
+        return NULL;
+    return aligned_alloc(align, (size + align - 1) / align * align);
+}
+
+static void failing_free(void *user, void *p, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(p);
+}
+
+static quire_status use_lexer(struct qr_lexer *lexer, uint32_t n, qr_regex inner)
+{
+    static const uint32_t ids[] = { 0, 1, 2 };
+    qr_lex_state at;
+    bool result;
+    quire_status status = qr_lexer_start(lexer, ids, n, &at);
+    for (const char *c = "aabbcacb"; *c && status == QUIRE_OK; c++) {
+        status = qr_lexer_covers(lexer, at, inner, 100, &result);
+        if (status == QUIRE_OK)
+            status = qr_lexer_step(lexer, at, (uint8_t)*c, &at);
+    }
+    return status;
+}
+
+static void out_of_memory(void **state)
+{
+    (void)state;
+    const struct quire_allocator a = { .alloc = failing_alloc, .free = failing_free };
+    int n_ok = 0;
+    for (int n = 0; n < 400; n++) {
+        fail_after = n;
+        struct qr_regex_set *set = qr_regex_set_new(&a, 64 << 20);
+        struct pair p[3];
+        qr_regex list[3];
+        if (set == NULL)
+            continue;
+        seed = 21;
+        for (int i = 0; i < 3; i++) {
+            draw_expression(set, 2, &p[i]);
+            list[i] = p[i].r;
+        }
+        struct qr_lexer *lexer = NULL;
+        quire_status status = qr_lexer_new(set, list, 3, &a, 64 << 20, &lexer);
+        if (status == QUIRE_OK)
+            status = use_lexer(lexer, 3, list[2]);
+        assert_true(status == QUIRE_OK || status == QUIRE_E_NOMEM);
+        n_ok += status == QUIRE_OK;
+        qr_lexer_free(lexer);
+        qr_regex_set_free(set);
+    }
+    assert_true(n_ok > 0 && n_ok < 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_lexemes), cmocka_unit_test(covers), cmocka_unit_test(many_lexemes),
-        cmocka_unit_test(string_bodies),  cmocka_unit_test(limits),
+        cmocka_unit_test(string_bodies),  cmocka_unit_test(limits), cmocka_unit_test(long_searches),
+        cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

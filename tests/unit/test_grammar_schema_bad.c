@@ -36,9 +36,6 @@ static quire_status compile(double seconds, double *took)
 static quire_status repeated(const char *open, const char *piece, const char *close, unsigned n)
 {
     double took;
-    used = 0;
-    add("%s", 0);
-    used = 0;
     memcpy(buffer, open, strlen(open));
     used = strlen(open);
     for (unsigned i = 0; i < n; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_tool_grammar.c - random texts that the structural tags of constrained calls allow, for random
- * tools in all formats: each must parse into the calls it was made of, whole and in pieces. A naive
- * generator, which shares no code with the grammar engine, reads the tags. */
+/* test_tool_grammar.c - random texts that the structural tags of constrained calls allow, for
+ * random tools in all formats: each must parse into the calls it was made of, whole and in pieces.
+ * A naive generator, which shares no code with the grammar engine, reads the tags. */
 #include "grammar/json_schema/notation.h"
 #include "quire_cmocka.h"
 #include "test_chat_output.h"

@@ -132,8 +132,10 @@ static enum qr_step key(struct quire_chat_output *o)
     else
         while (i < o->in.size && !is_one_of(o->in.data[i], ":,{}[]"))
             i++;
+    if (i - start > MAX_NAME)
+        return cut(o);
     if (i == o->in.size || (quoted && quote_at(o, i) < 0))
-        return i - start > MAX_NAME ? cut(o) : more(o);
+        return more(o);
     n = i - start;
     if (!quoted && o->in.data[i] != ':')
         return cut(o);
@@ -168,13 +170,16 @@ static enum qr_step colon(struct quire_chat_output *o)
 static enum qr_step bare(struct quire_chat_output *o)
 {
     struct qr_value_types any = { 0 };
-    size_t i = o->at;
+    size_t i = o->at + o->reader.scan;
     bool partial = false;
     for (; i < o->in.size && !is_one_of(o->in.data[i], ",}]"); i++)
         if (qr_markers_at(o, &o->end_set, i, &partial) || partial)
             break;
-    if ((i == o->in.size || partial) && !o->final)
+    if ((i == o->in.size || partial) && !o->final) {
+        o->reader.scan = i - o->at;
         return QR_STEP_MORE;
+    }
+    o->reader.scan = 0;
     size_t n = i - o->at;
     while (n > 0 && qr_is_space(o->in.data[o->at + n - 1]))
         n--;
@@ -285,6 +290,7 @@ static enum qr_step string(struct quire_chat_output *o)
     if (!r->raw)
         qr_call_arguments(o, "\"", 1);
     r->in_string = false;
+    r->scan = 0;
     o->at += strlen(o->format->gemma_quote);
     r->state = AFTER;
     return QR_STEP_GO;

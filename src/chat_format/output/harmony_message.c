@@ -105,7 +105,8 @@ enum qr_step qr_harmony_header(struct quire_chat_output *o)
         return QR_STEP_GO;
     }
     qr_markers_add(&set, header_marks, QR_MARK_END);
-    const struct qr_marker *const m = qr_markers_find(o, &set, o->at, &pos);
+    const struct qr_marker *const m = qr_markers_find(o, &set, o->at + o->hold_scan, &pos);
+    o->hold_scan = m ? 0 : pos - o->at;
     if (!m) {
         if (o->final)
             o->at = o->in.size;

@@ -74,16 +74,19 @@ bool qr_append_unescaped(const struct quire_allocator *a, struct qr_bytes *out, 
     return true;
 }
 
-/* The offset of the quote that ends the string at o->at, or QR_NONE. */
-static size_t string_end(const struct quire_chat_output *o, size_t from)
+/* The offset of the quote that ends the string at o->at, or QR_NONE: the search goes on at
+ * reader.string_scan. */
+static size_t string_end(struct quire_chat_output *o)
 {
-    for (size_t i = from; i < o->in.size; i++) {
-        if (o->in.data[i] == '"')
-            return i;
-        if (o->in.data[i] == '\\')
-            i++;
+    size_t i = o->at + 1 + o->reader.string_scan;
+    while (i < o->in.size && o->in.data[i] != '"') {
+        if (o->in.data[i] == '\\' && i + 1 == o->in.size)
+            break; /* read again with what it escapes */
+        i += o->in.data[i] == '\\' ? 2 : 1;
     }
-    return QR_NONE;
+    const bool found = i < o->in.size && o->in.data[i] == '"';
+    o->reader.string_scan = found ? 0 : i - o->at - 1;
+    return found ? i : QR_NONE;
 }
 
 enum qr_step qr_read_json_string(struct quire_chat_output *o)
@@ -92,7 +95,7 @@ enum qr_step qr_read_json_string(struct quire_chat_output *o)
         return o->final ? QR_STEP_FAIL : QR_STEP_MORE;
     if (o->in.data[o->at] != '"')
         return QR_STEP_FAIL;
-    const size_t end = string_end(o, o->at + 1);
+    const size_t end = string_end(o);
     if (end == QR_NONE)
         return o->final ? QR_STEP_FAIL : QR_STEP_MORE;
     o->value.size = 0;

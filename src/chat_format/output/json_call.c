@@ -17,6 +17,7 @@ enum key {
     KEY_OTHER,
     KEY_UNKNOWN
 };
+enum { MAX_KEY = 1024 };
 /* Levels on the reader's stack. */
 enum { LEVEL_ARRAY = 'A', LEVEL_CALL = 'C', LEVEL_FUNCTION = 'F', LEVEL_WRAPPER = 'W' };
 
@@ -182,9 +183,15 @@ static enum qr_step key(struct quire_chat_output *o)
         r->state = BEFORE;
         return QR_STEP_GO;
     }
+    const size_t start = o->at;
     const enum qr_step step = qr_read_json_string(o);
-    if (step != QR_STEP_DONE)
-        return step == QR_STEP_MORE ? step : broken(o);
+    const size_t size = (step == QR_STEP_DONE ? o->at : o->in.size) - start;
+    if (step == QR_STEP_MORE && size <= MAX_KEY)
+        return step;
+    if (step != QR_STEP_DONE || size > MAX_KEY) {
+        o->at = start;
+        return broken(o);
+    }
     r->key = (uint8_t)key_of(o);
     if (o->format->json && o->format->json->key_is_name) {
         r->key = KEY_UNKNOWN;

@@ -73,7 +73,8 @@ struct qr_reader {
     char stack[8];
     bool in_string, raw, has_arguments, lone;
     char quote;
-    size_t scan; /* from the cursor: searched already */
+    size_t scan;        /* from the cursor: searched already */
+    size_t string_scan; /* the same of a JSON string */
     size_t parameters;
     struct qr_json_scan json;
     struct qr_value_types types;

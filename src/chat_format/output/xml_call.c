@@ -10,7 +10,7 @@
 enum state { PREFIX, INVOKE, NAME, BODY, KEY, BEFORE_VALUE, VALUE, STRING, OBJECT, CLOSE };
 /* The attribute string="true|false" of DSML. */
 enum { ATTRIBUTE_NONE, ATTRIBUTE_STRING, ATTRIBUTE_OTHER };
-enum { MAX_NAME = 256 };
+enum { MAX_NAME = 256, MAX_TAG = 512 };
 
 static enum qr_step need(const struct quire_chat_output *o)
 {
@@ -42,8 +42,10 @@ static enum qr_step prefix(struct quire_chat_output *o)
         const size_t left = o->in.size - o->at;
         const char *const end =
             found ? memmem(from, left, f->prefix_end, strlen(f->prefix_end)) : from;
-        if (!end)
-            return left > MAX_NAME ? QR_STEP_FAIL : need(o);
+        if (!end && left <= MAX_TAG)
+            return need(o);
+        if (!end || (size_t)(end - from) + strlen(f->prefix_end) > MAX_TAG)
+            return QR_STEP_FAIL;
         o->at = (size_t)(end - o->in.data);
     }
     qr_call_begin(o);
@@ -74,7 +76,9 @@ static enum qr_step quoted(struct quire_chat_output *o, const char *end, uint8_t
     if (after && *end == '"')
         after = memchr(after, '>', (size_t)(p + left - after));
     if (!after)
-        return left > MAX_NAME || o->final ? QR_STEP_FAIL : QR_STEP_MORE;
+        return left > MAX_TAG || o->final ? QR_STEP_FAIL : QR_STEP_MORE;
+    if ((size_t)(after + (*end == '"') - p) > MAX_TAG)
+        return QR_STEP_FAIL;
     if (*end == '"') {
         static const char is_string[] = "string=\"true\"", other[] = "string=\"false\"";
         const size_t n = (size_t)(after - found);
@@ -107,8 +111,10 @@ static enum qr_step bare_name(struct quire_chat_output *o)
     const size_t left = o->in.size - o->at;
     while (n < left && p[n] != '<' && !qr_is_space(p[n]))
         n++;
+    if (n > MAX_NAME)
+        return QR_STEP_FAIL;
     if (n == left)
-        return n > MAX_NAME ? QR_STEP_FAIL : need(o);
+        return need(o);
     o->key.size = 0;
     if (!qr_bytes_append(o->allocator, &o->key, p, n))
         qr_emit_nomem(o);

@@ -27,14 +27,15 @@ static bool is_list(struct qr_schema *s, const struct qr_keywords *k, const stru
                           "must be a non-empty array of schemas");
 }
 
-static bool and_schema(struct qr_schema *s, const struct qr_value_set *set,
-                       const struct qr_json *schema, struct qr_value_set *out)
+static QR_OWN_FRAME bool and_schema(struct qr_schema *s, const struct qr_value_set *set,
+                                    const struct qr_json *schema, struct qr_value_set *out)
 {
     const struct qr_value_set *other = qr_normalize(s, qr_expr_schema(s, schema));
     return other && qr_set_and(s, set, other, out);
 }
 
-static bool all_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
+static QR_OWN_FRAME bool all_of(struct qr_schema *s, const struct qr_keywords *k,
+                                struct qr_value_set *set)
 {
     if (!is_list(s, k, k->all_of, "allOf"))
         return false;
@@ -47,15 +48,16 @@ static bool all_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
 }
 
 /* Adds the values that satisfy both, for which the annotations of both count. */
-static bool add_both(struct qr_schema *s, const struct qr_value_set *a,
-                     const struct qr_value_set *b, struct qr_value_set *out)
+static QR_OWN_FRAME bool add_both(struct qr_schema *s, const struct qr_value_set *a,
+                                  const struct qr_value_set *b, struct qr_value_set *out)
 {
     struct qr_value_set both;
     const struct qr_value_set before = *out;
     return qr_set_and(s, a, b, &both) && qr_set_or(s, &before, &both, out);
 }
 
-static bool any_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
+static QR_OWN_FRAME bool any_of(struct qr_schema *s, const struct qr_keywords *k,
+                                struct qr_value_set *set)
 {
     const struct qr_value_set base = *set;
     struct qr_value_set found = { 0 };
@@ -74,7 +76,8 @@ static bool any_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
 }
 
 /* [n][n] whether two options can have values in common. */
-static uint8_t *overlaps(struct qr_schema *s, const struct qr_value_set *options, size_t n)
+static QR_OWN_FRAME uint8_t *overlaps(struct qr_schema *s, const struct qr_value_set *options,
+                                      size_t n)
 {
     if (n > MAX_OPTIONS) {
         qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "more than %d subschemas", MAX_OPTIONS);
@@ -92,7 +95,8 @@ static uint8_t *overlaps(struct qr_schema *s, const struct qr_value_set *options
 
 /* The values that satisfy exactly one subschema: those of each one without those of the others that
  * are not certainly disjoint. */
-static bool one_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
+static QR_OWN_FRAME bool one_of(struct qr_schema *s, const struct qr_keywords *k,
+                                struct qr_value_set *set)
 {
     if (!is_list(s, k, k->one_of, "oneOf"))
         return false;
@@ -124,15 +128,16 @@ static bool one_of(struct qr_schema *s, const struct qr_keywords *k, struct qr_v
     return true;
 }
 
-static bool not_schema(struct qr_schema *s, const struct qr_value_set *set,
-                       const struct qr_json *schema, struct qr_value_set *out)
+static QR_OWN_FRAME bool not_schema(struct qr_schema *s, const struct qr_value_set *set,
+                                    const struct qr_json *schema, struct qr_value_set *out)
 {
     const struct qr_value_set *other = qr_normalize(s, qr_expr_schema(s, schema));
     return other && qr_set_minus(s, set, other, out);
 }
 
 /* (if and then) or (not if and else) */
-static bool conditional(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
+static QR_OWN_FRAME bool conditional(struct qr_schema *s, const struct qr_keywords *k,
+                                     struct qr_value_set *set)
 {
     const struct qr_value_set base = *set;
     struct qr_value_set yes, no, option;
@@ -153,6 +158,13 @@ static bool conditional(struct qr_schema *s, const struct qr_keywords *k, struct
     return qr_set_or(s, &yes, &no, set);
 }
 
+static QR_OWN_FRAME bool negation(struct qr_schema *s, const struct qr_keywords *k,
+                                  struct qr_value_set *set)
+{
+    const struct qr_value_set before = *set;
+    return not_schema(s, &before, k->negation, set);
+}
+
 bool qr_apply_subschemas(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
 {
     if (k->all_of && !at_keyword(s, k, "allOf", all_of(s, k, set)))
@@ -163,10 +175,5 @@ bool qr_apply_subschemas(struct qr_schema *s, const struct qr_keywords *k, struc
         return false;
     if (k->condition && !at_keyword(s, k, "if", conditional(s, k, set)))
         return false;
-    if (k->negation) {
-        const struct qr_value_set before = *set;
-        if (!at_keyword(s, k, "not", not_schema(s, &before, k->negation, set)))
-            return false;
-    }
-    return true;
+    return !k->negation || at_keyword(s, k, "not", negation(s, k, set));
 }

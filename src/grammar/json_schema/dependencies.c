@@ -38,8 +38,9 @@ static bool add_key(struct qr_schema *s, struct qr_list *keys, const char *text)
 }
 
 /* One dependency: the key is absent, or it is present with what it needs. */
-static bool depend(struct qr_schema *s, const struct qr_keywords *k, const char *keyword,
-                   const char *key, const struct qr_json *need, struct qr_value_set *set)
+static QR_OWN_FRAME bool depend(struct qr_schema *s, const struct qr_keywords *k,
+                                const char *keyword, const char *key, const struct qr_json *need,
+                                struct qr_value_set *set)
 {
     struct qr_list keys = { 0 };
     struct qr_value_set absent, present, both, before = *set;

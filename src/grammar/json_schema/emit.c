@@ -59,15 +59,31 @@ static qr_regex contains_marker(struct qr_schema *s, const char *close)
     return qr_regex_concat(s->regexes, list, 3);
 }
 
-qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set, const char *close)
+/* Texts with a line that begins with `text`. */
+static qr_regex contains_line(struct qr_schema *s, const char *text)
+{
+    const qr_regex line_end = qr_regex_concat(
+        s->regexes, (qr_regex[]){ QR_REGEX_ANY, qr_regex_literal(s->regexes, "\n", 1) }, 2);
+    const qr_regex before = qr_regex_or(s->regexes, (qr_regex[]){ QR_REGEX_EMPTY, line_end }, 2);
+    return qr_regex_concat(s->regexes, (qr_regex[]){ before, word(s, text), QR_REGEX_ANY }, 3);
+}
+
+qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set, const char *close,
+                            const struct qr_object_notation *n)
 {
     struct qr_schema *s = e->s;
     const qr_regex text = set->raw == QR_REGEX_ANY ? s->any_raw : set->raw;
+    qr_regex excluded[3];
+    size_t n_excluded = 0;
     bool none;
     if (text == QR_REGEX_NONE || !close || !*close)
         return text;
-    const qr_regex allowed = qr_regex_and(
-        s->regexes, (qr_regex[]){ text, qr_regex_not(s->regexes, contains_marker(s, close)) }, 2);
+    excluded[n_excluded++] = contains_marker(s, close);
+    for (size_t i = 0; n && i < 2 && n->excluded_lines[i]; i++)
+        excluded[n_excluded++] = contains_line(s, n->excluded_lines[i]);
+    const qr_regex bad = qr_regex_or(s->regexes, excluded, n_excluded);
+    const qr_regex allowed =
+        qr_regex_and(s->regexes, (qr_regex[]){ text, qr_regex_not(s->regexes, bad) }, 2);
     return qr_regex_is_none(s->regexes, allowed, QR_SCHEMA_MAX_STATES, &none) == QUIRE_OK && none
                ? (qr_regex)QR_REGEX_NONE
                : allowed;
@@ -89,7 +105,7 @@ static qr_node raw_string_node(struct qr_emitter *e, const struct qr_value_set *
 {
     struct qr_pieces p = { 0 };
     const struct qr_notation *n = e->s->notation;
-    const qr_regex raw = qr_emit_raw_string(e, set, n->string_close);
+    const qr_regex raw = qr_emit_raw_string(e, set, n->string_close, NULL);
     if (raw == QR_REGEX_NONE)
         return 0;
     qr_pieces_text(e->s, &p, n->string_open);

@@ -20,8 +20,9 @@ qr_node qr_emit_containers(struct qr_emitter *e, qr_expr expr);
 /* The null, booleans and numbers of a set, and with_strings its strings, as JSON or as the notation
  * has them. QR_REGEX_NONE if there are none. Strings between control tokens are not included. */
 qr_regex qr_emit_scalars(struct qr_emitter *e, const struct qr_value_set *set, bool with_strings);
-/* The raw text of the strings of a set, without `close` in it. */
-qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set,
-                            const char *close);
+/* The raw text of the strings of a set, without `close` in it and, where n is not NULL, without the
+ * lines that the notation excludes. */
+qr_regex qr_emit_raw_string(struct qr_emitter *e, const struct qr_value_set *set, const char *close,
+                            const struct qr_object_notation *n);
 
 #endif

@@ -97,7 +97,7 @@ static qr_node raw_member(struct object_emitter *o, qr_regex key, qr_expr value)
 {
     struct qr_schema *s = o->e->s;
     const struct qr_value_set *set = qr_reached_get(s, o->e->reach, value)->shape.set;
-    const qr_regex raw = qr_emit_raw_string(o->e, set, o->n->member_close);
+    const qr_regex raw = qr_emit_raw_string(o->e, set, o->n->member_close, o->n);
     const qr_regex scalars = qr_emit_scalars(o->e, set, false);
     const qr_node containers = qr_emit_containers(o->e, value);
     qr_node options[3];

@@ -8,7 +8,8 @@
 #include "grammar/json_schema/value_set.h"
 
 /* AND and OR of a list; a list of one is the complement. */
-static bool combine(struct qr_schema *s, const struct qr_expr_node *e, struct qr_value_set *out)
+static QR_OWN_FRAME bool combine(struct qr_schema *s, const struct qr_expr_node *e,
+                                 struct qr_value_set *out)
 {
     const struct qr_value_set all = qr_set_of_types(QR_TYPE_ALL);
     for (uint32_t i = 0; i < e->n; i++) {
@@ -51,8 +52,8 @@ static bool compute(struct qr_schema *s, const struct qr_expr_node *e, struct qr
 /* Remembers the outcome: a failure must come again whenever the expression is needed. Failures of
  * the context must not: in a probe (qr_expr_is_none) an expression can depend on one that is being
  * computed further up. */
-static const struct qr_value_set *finish(struct qr_schema *s, qr_expr id,
-                                         const struct qr_value_set *set)
+static QR_OWN_FRAME const struct qr_value_set *finish(struct qr_schema *s, qr_expr id,
+                                                      const struct qr_value_set *set)
 {
     struct qr_expr_node *e = qr_expr_get(s, id);
     e->state = QR_EXPR_NEW;

@@ -26,7 +26,7 @@ const struct qr_notation qr_notation_keyword_arguments = {
 
 static const struct qr_object_notation xml_parameters = {
     .key_open = "<parameter=", .key_close = ">\n", .member_close = "\n</parameter>\n",
-    .bare_keys = true, .raw_strings = true,
+    .bare_keys = true, .raw_strings = true, .excluded_lines = { "<parameter=", "</function>" },
 };
 const struct qr_notation qr_notation_xml_parameters = { JSON_VALUES, .outer = &xml_parameters };
 

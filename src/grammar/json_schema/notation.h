@@ -25,6 +25,9 @@ struct qr_object_notation {
     /* strings that are values of members are raw text without quotes, up to member_close, which
      * they do not contain. A schema that allows strings and other types allows both forms */
     bool raw_strings;
+    /* raw text has no line that begins with one of these, at which parsers end the value; NULL =
+     * none */
+    const char *excluded_lines[2];
     bool white_space; /* optional white space around keys and separators, unless compact */
 };
 

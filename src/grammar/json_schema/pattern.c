@@ -6,8 +6,8 @@
 #include "grammar/regex/string_format.h"
 #include <string.h>
 
-static bool parse(struct qr_schema *s, const struct qr_json *at, const char *keyword,
-                  const char *pattern, uint32_t flags, qr_regex *out)
+static QR_OWN_FRAME bool parse(struct qr_schema *s, const struct qr_json *at, const char *keyword,
+                               const char *pattern, uint32_t flags, qr_regex *out)
 {
     struct quire_error err = { 0 };
     const quire_status status =

@@ -63,7 +63,8 @@ static bool read_types(struct qr_schema *s, const struct qr_keywords *k, uint32_
                                                        "must be a string or an array of strings");
 }
 
-static bool own_keywords(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *out)
+static QR_OWN_FRAME bool own_keywords(struct qr_schema *s, const struct qr_keywords *k,
+                                      struct qr_value_set *out)
 {
     uint32_t types;
     bool integers;
@@ -116,7 +117,8 @@ static void finish_values(struct qr_schema *s, const struct value_lists *lists,
 }
 
 /* The values of enum and const that are in *set. */
-static bool keep_values(struct qr_schema *s, const struct qr_keywords *k, struct qr_value_set *set)
+static QR_OWN_FRAME bool keep_values(struct qr_schema *s, const struct qr_keywords *k,
+                                     struct qr_value_set *set)
 {
     struct value_lists lists = { 0 };
     struct qr_value_set out = { 0 };
@@ -144,8 +146,9 @@ static bool keep_values(struct qr_schema *s, const struct qr_keywords *k, struct
 
 /* ---- The whole schema */
 
-static bool follow(struct qr_schema *s, const struct qr_keywords *k, const struct qr_json *ref,
-                   const char *keyword, struct qr_value_set *set)
+static QR_OWN_FRAME bool follow(struct qr_schema *s, const struct qr_keywords *k,
+                                const struct qr_json *ref, const char *keyword,
+                                struct qr_value_set *set)
 {
     const struct qr_value_set before = *set, *target;
     if (!ref)
@@ -159,15 +162,14 @@ static bool follow(struct qr_schema *s, const struct qr_keywords *k, const struc
 
 bool qr_set_of_schema(struct qr_schema *s, const struct qr_json *schema, struct qr_value_set *out)
 {
-    struct qr_keywords k;
-    if (!qr_keywords_read(s, schema, &k) || !own_keywords(s, &k, out))
+    struct qr_keywords *k = qr_schema_alloc(s, 1, sizeof *k); /* not on the stack of a recursion */
+    if (!k || !qr_keywords_read(s, schema, k) || !own_keywords(s, k, out))
         return false;
-    if ((k.enumeration || k.constant) && !keep_values(s, &k, out))
+    if ((k->enumeration || k->constant) && !keep_values(s, k, out))
         return false;
-    if (!qr_mark_evaluated(s, &k, out))
+    if (!qr_mark_evaluated(s, k, out))
         return false;
-    return follow(s, &k, k.ref, "$ref", out) && follow(s, &k, k.dynamic_ref, "$dynamicRef", out) &&
-           follow(s, &k, k.recursive_ref, "$recursiveRef", out) &&
-           qr_apply_subschemas(s, &k, out) && qr_apply_dependencies(s, &k, out) &&
-           qr_apply_unevaluated(s, &k, out);
+    return follow(s, k, k->ref, "$ref", out) && follow(s, k, k->dynamic_ref, "$dynamicRef", out) &&
+           follow(s, k, k->recursive_ref, "$recursiveRef", out) && qr_apply_subschemas(s, k, out) &&
+           qr_apply_dependencies(s, k, out) && qr_apply_unevaluated(s, k, out);
 }

@@ -28,6 +28,9 @@ enum {
     QR_SCHEMA_MAX_EXPRS = 1 << 19,
     QR_SCHEMA_MAX_STATES = 4096, /* of an automaton that is explored to compare expressions */
 };
+/* Functions of a recursion that must not share a frame: with one frame for all branches each level
+ * would take several times the stack. */
+#define QR_OWN_FRAME __attribute__((noinline))
 #define QR_UNLIMITED UINT32_MAX /* number of items, properties, characters */
 
 /* ---- Value sets */

@@ -84,8 +84,8 @@ bool qr_set_minus(struct qr_schema *s, const struct qr_value_set *a, const struc
 
 /* ---- Disjointness and emptiness */
 
-static bool numbers_overlap(struct qr_schema *s, const struct qr_value_set *a,
-                            const struct qr_value_set *b)
+static QR_OWN_FRAME bool numbers_overlap(struct qr_schema *s, const struct qr_value_set *a,
+                                         const struct qr_value_set *b)
 {
     struct qr_value_set both = { 0 };
     if (!a->n_numbers || !b->n_numbers || !qr_numbers_and(s, a, b, &both))
@@ -96,8 +96,8 @@ static bool numbers_overlap(struct qr_schema *s, const struct qr_value_set *a,
     return false;
 }
 
-static bool arrays_overlap(struct qr_schema *s, const struct qr_value_set *a,
-                           const struct qr_value_set *b)
+static QR_OWN_FRAME bool arrays_overlap(struct qr_schema *s, const struct qr_value_set *a,
+                                        const struct qr_value_set *b)
 {
     for (uint32_t i = 0; i < a->n_arrays; i++)
         for (uint32_t k = 0; k < b->n_arrays; k++)
@@ -106,8 +106,8 @@ static bool arrays_overlap(struct qr_schema *s, const struct qr_value_set *a,
     return false;
 }
 
-static bool objects_overlap(struct qr_schema *s, const struct qr_value_set *a,
-                            const struct qr_value_set *b)
+static QR_OWN_FRAME bool objects_overlap(struct qr_schema *s, const struct qr_value_set *a,
+                                         const struct qr_value_set *b)
 {
     for (uint32_t i = 0; i < a->n_objects; i++)
         for (uint32_t k = 0; k < b->n_objects; k++)

@@ -114,9 +114,49 @@ qr_term qr_term_repeat(struct qr_assertions *t, qr_term a, uint32_t min, uint32_
 
 struct compiler {
     struct qr_assertions *t;
-    qr_regex any; /* any text */
+    qr_regex any;                  /* any text */
+    qr_regex word_next, word_last; /* texts that begin or end with a character of \w */
     quire_status status;
 };
+
+/* The term that stands before a boundary: the last of a sequence. */
+static const struct qr_term_node *last_of(const struct compiler *c, qr_term term)
+{
+    const struct qr_term_node *n = &c->t->nodes[term];
+    return n->kind == QR_TERM_SEQUENCE ? &c->t->nodes[n->b] : n;
+}
+
+static qr_regex with_rest(struct compiler *c, qr_term term, qr_regex rest, bool start);
+
+/* The strings that begin with `before`, whose last term is `last`, then a boundary (or none), then
+ * `rest`. */
+static qr_regex at_boundary(struct compiler *c, qr_term before, bool boundary, qr_regex rest,
+                            bool start)
+{
+    struct qr_regex_set *set = c->t->set;
+    const struct qr_term_node node = c->t->nodes[before], *last = last_of(c, before);
+    const qr_regex not_next = qr_regex_not(set, c->word_next);
+    const qr_regex not_last = qr_regex_not(set, c->word_last);
+    qr_regex parts[2];
+    if (last->kind == QR_TERM_START) { /* nothing before: like a character that is no \w */
+        const qr_regex next = boundary ? c->word_next : not_next;
+        return with_rest(c, before, qr_regex_and(set, (qr_regex[]){ rest, next }, 2), start);
+    }
+    if (last->kind != QR_TERM_PURE || qr_regex_nullable(set, last->r)) {
+        c->status = QUIRE_E_UNSUPPORTED;
+        return QR_REGEX_NONE;
+    }
+    const qr_regex term = last->r;
+    for (int word = 0; word < 2; word++) {
+        const qr_regex next = word == boundary ? not_next : c->word_next;
+        const qr_regex ends[2] = { term, word ? c->word_last : not_last };
+        const qr_regex follows[2] = { rest, next };
+        const qr_regex list[2] = { qr_regex_and(set, ends, 2), qr_regex_and(set, follows, 2) };
+        parts[word] = qr_regex_concat(set, list, 2);
+    }
+    const qr_regex both = qr_regex_or(set, parts, 2);
+    return node.kind == QR_TERM_SEQUENCE ? with_rest(c, node.a, both, start) : both;
+}
 
 /* The strings that begin with the term and go on with `rest`. At the start of the text if `start`,
  * where ^ holds; elsewhere it does not. */
@@ -137,12 +177,19 @@ static qr_regex with_rest(struct compiler *c, qr_term term, qr_regex rest, bool 
     }
     case QR_TERM_SEQUENCE: {
         const struct qr_term_node *a = &c->t->nodes[n->a];
+        const uint8_t kind = c->t->nodes[n->b].kind;
+        if (kind == QR_TERM_BOUNDARY || kind == QR_TERM_NOT_BOUNDARY)
+            return at_boundary(c, n->a, kind == QR_TERM_BOUNDARY, rest, start);
         const bool maybe_empty = a->kind != QR_TERM_PURE || qr_regex_nullable(set, a->r);
         if (start && !a->zero_width && maybe_empty && c->t->nodes[n->b].has_start)
             c->status = QUIRE_E_UNSUPPORTED;
         const qr_regex b = with_rest(c, n->b, rest, start && a->zero_width);
         return with_rest(c, n->a, b, start);
     }
+    case QR_TERM_BOUNDARY:
+    case QR_TERM_NOT_BOUNDARY: /* at the beginning of a term: what is before is not known */
+        c->status = QUIRE_E_UNSUPPORTED;
+        return QR_REGEX_NONE;
     default: {
         qr_regex body = with_rest(c, n->a, c->any, start);
         if (n->kind == QR_TERM_NOT_AHEAD)
@@ -152,10 +199,13 @@ static qr_regex with_rest(struct compiler *c, qr_term term, qr_regex rest, bool 
     }
 }
 
-quire_status qr_term_compile(struct qr_assertions *t, qr_term root, qr_regex any_char, bool search,
-                             qr_regex *out)
+quire_status qr_term_compile(struct qr_assertions *t, qr_term root, qr_regex any_char,
+                             qr_regex word_char, bool search, qr_regex *out)
 {
-    struct compiler c = { t, qr_regex_repeat(t->set, any_char, 0, QR_REGEX_UNBOUNDED), QUIRE_OK };
+    struct compiler c = { t, qr_regex_repeat(t->set, any_char, 0, QR_REGEX_UNBOUNDED), 0, 0,
+                          QUIRE_OK };
+    c.word_next = qr_regex_concat(t->set, (qr_regex[]){ word_char, QR_REGEX_ANY }, 2);
+    c.word_last = qr_regex_concat(t->set, (qr_regex[]){ c.any, word_char }, 2);
     const qr_regex rest = search ? c.any : (qr_regex)QR_REGEX_EMPTY;
     if (t->nodes[root].depth > MAX_DEPTH)
         return QUIRE_E_LIMIT;

@@ -10,10 +10,12 @@ enum qr_term_kind {
     QR_TERM_PURE, /* an expression without assertions */
     QR_TERM_SEQUENCE,
     QR_TERM_OR,
-    QR_TERM_START,     /* ^ */
-    QR_TERM_END,       /* $ */
-    QR_TERM_AHEAD,     /* (?=...) */
-    QR_TERM_NOT_AHEAD, /* (?!...) */
+    QR_TERM_START,        /* ^ */
+    QR_TERM_END,          /* $ */
+    QR_TERM_AHEAD,        /* (?=...) */
+    QR_TERM_NOT_AHEAD,    /* (?!...) */
+    QR_TERM_BOUNDARY,     /* \b */
+    QR_TERM_NOT_BOUNDARY, /* \B */
 };
 
 /* A term; 0 after a failure without memory. */
@@ -47,10 +49,11 @@ qr_term qr_term_or(struct qr_assertions *t, qr_term a, qr_term b);
 qr_term qr_term_repeat(struct qr_assertions *t, qr_term a, uint32_t min, uint32_t max);
 
 /* The expression of a term.
- *  any_char  one character
+ *  any_char  one character; word_char  one of \w
  *  search    the term may match anywhere in the text; otherwise the whole text
- *  QUIRE_E_UNSUPPORTED ^ behind a term that may be empty; QUIRE_E_LIMIT nesting */
-quire_status qr_term_compile(struct qr_assertions *t, qr_term root, qr_regex any_char, bool search,
-                             qr_regex *out) QUIRE_MUST_CHECK;
+ *  QUIRE_E_UNSUPPORTED ^ behind a term that may be empty, \b behind anything but ^ and a term that is
+ *  never empty and has no assertions; QUIRE_E_LIMIT nesting */
+quire_status qr_term_compile(struct qr_assertions *t, qr_term root, qr_regex any_char,
+                             qr_regex word_char, bool search, qr_regex *out) QUIRE_MUST_CHECK;
 
 #endif

@@ -5,7 +5,7 @@
 #include "grammar/regex/regex_set.h"
 
 /* Operands that a search may look at per state that it may visit: a bound of its time. */
-enum { WORK_PER_STATE = 256 };
+enum { WORK_PER_STATE = 64 };
 
 /* Values of the field `empty` of a node. */
 enum { UNKNOWN, NOT_EMPTY, EMPTY, TOO_LONG };
@@ -13,15 +13,13 @@ enum { UNKNOWN, NOT_EMPTY, EMPTY, TOO_LONG };
 /* Expressions that were reached, in the order of their discovery; a hash set over them. */
 struct reached {
     qr_regex *list;
-    uint32_t *from; /* index of the expression that led here */
-    size_t n, capacity, from_capacity;
+    size_t n, capacity;
     uint32_t *slots; /* index + 1 */
     size_t size;
 };
 
 /* Adds an expression; *added tells whether it was new. */
-static bool reach(struct qr_regex_set *set, struct reached *v, qr_regex r, uint32_t from,
-                  bool *added)
+static bool reach(struct qr_regex_set *set, struct reached *v, qr_regex r, bool *added)
 {
     if (2 * (v->n + 1) > v->size) {
         const size_t size = v->size ? 2 * v->size : 64;
@@ -44,10 +42,8 @@ static bool reach(struct qr_regex_set *set, struct reached *v, qr_regex r, uint3
     *added = v->slots[i] == 0;
     if (!*added)
         return true;
-    if (!qr_grow(set->a, (void **)&v->list, &v->capacity, v->n + 1, sizeof *v->list) ||
-        !qr_grow(set->a, (void **)&v->from, &v->from_capacity, v->n + 1, sizeof *v->from))
+    if (!qr_grow(set->a, (void **)&v->list, &v->capacity, v->n + 1, sizeof *v->list))
         return false;
-    v->from[v->n] = from;
     v->list[v->n++] = r;
     v->slots[i] = (uint32_t)v->n;
     return true;
@@ -56,38 +52,56 @@ static bool reach(struct qr_regex_set *set, struct reached *v, qr_regex r, uint3
 static void free_reached(struct qr_regex_set *set, struct reached *v)
 {
     qr_free(set->a, v->list, v->capacity, sizeof *v->list);
-    qr_free(set->a, v->from, v->from_capacity, sizeof *v->from);
     qr_free(set->a, v->slots, v->size, sizeof *v->slots);
 }
 
-/* Indices of expressions to expand. */
-struct stack {
-    uint32_t *list;
-    size_t n, capacity;
+/* An expression on the path from the start, and the number of classes by which it was derived. */
+struct step {
+    uint32_t at, n_done;
 };
 
-/* Derives expression number `at` by all classes. *found: a derivative matches something. New ones
- * are pushed on the stack. */
-static bool expand(struct qr_regex_set *set, struct reached *v, struct stack *s, uint32_t at,
-                   const uint8_t *representatives, uint32_t n_classes, bool *found)
+struct path {
+    struct step *list;
+    size_t n, capacity;
+    bool may_skip, has_skipped; /* expressions for which a search as long as this one gave up */
+};
+
+static bool push(struct qr_regex_set *set, struct path *p, uint32_t at)
 {
-    for (uint32_t c = 0; c < n_classes; c++) {
-        bool added = false;
-        const qr_regex d = qr_regex_derivative(set, v->list[at], representatives[c]);
-        if (set->status != QUIRE_OK)
-            return false;
-        *found = set->nodes[d].empty == NOT_EMPTY;
-        if (*found)
-            return true;
-        if (set->nodes[d].empty == EMPTY)
-            continue;
-        if (!reach(set, v, d, at, &added) ||
-            !qr_grow(set->a, (void **)&s->list, &s->capacity, s->n + 1, sizeof *s->list))
-            return false;
-        if (added)
-            s->list[s->n++] = (uint32_t)v->n - 1;
-    }
+    if (!qr_grow(set->a, (void **)&p->list, &p->capacity, p->n + 1, sizeof *p->list))
+        return false;
+    p->list[p->n++] = (struct step){ .at = at };
     return true;
+}
+
+/* Derives the last expression of the path by its next class. *found: the derivative matches
+ * something. Classes are tried from the one by which the last search succeeded: states of one
+ * lexeme resemble each other. */
+static bool advance(struct qr_regex_set *set, struct reached *v, struct path *p,
+                    const uint8_t *representatives, uint32_t n_classes, bool *found)
+{
+    struct step *top = &p->list[p->n - 1];
+    const uint32_t at = top->at;
+    if (top->n_done == n_classes) {
+        p->n--;
+        return true;
+    }
+    const uint32_t c = (set->lucky_class + top->n_done++) % n_classes;
+    const qr_regex d = qr_regex_derivative(set, v->list[at], representatives[c]);
+    set->work++;
+    if (set->status != QUIRE_OK)
+        return false;
+    *found = set->nodes[d].empty == NOT_EMPTY;
+    if (*found)
+        set->lucky_class = c;
+    if (*found || set->nodes[d].empty == EMPTY)
+        return true;
+    if (set->nodes[d].empty == TOO_LONG && p->may_skip) {
+        p->has_skipped = true;
+        return true;
+    }
+    bool added = false;
+    return reach(set, v, d, &added) && (!added || push(set, p, (uint32_t)v->n - 1));
 }
 
 /* Follows derivatives depth first until one is known to match something. What is learned is
@@ -97,29 +111,24 @@ static quire_status explore(struct qr_regex_set *set, qr_regex r, const uint8_t 
                             uint32_t n_classes, uint32_t max_states)
 {
     struct reached v = { 0 };
-    struct stack s = { 0 };
+    struct path p = { .may_skip = max_states <= set->longest_search };
     bool found = false, added;
-    uint32_t at = 0;
     const uint64_t last_work = set->work + (uint64_t)max_states * WORK_PER_STATE;
-    bool ok = reach(set, &v, r, 0, &added) &&
-              qr_grow(set->a, (void **)&s.list, &s.capacity, 1, sizeof *s.list);
-    if (ok)
-        s.list[s.n++] = 0;
-    while (s.n > 0 && ok && !found && v.n <= max_states && set->work <= last_work) {
-        at = s.list[--s.n];
-        ok = expand(set, &v, &s, at, representatives, n_classes, &found);
-    }
-    const bool complete = ok && !found && s.n == 0;
+    bool ok = reach(set, &v, r, &added) && push(set, &p, 0);
+    while (p.n > 0 && ok && !found && v.n <= max_states && set->work <= last_work)
+        ok = advance(set, &v, &p, representatives, n_classes, &found);
+    const bool complete = ok && !found && p.n == 0 && !p.has_skipped;
     for (size_t i = 0; i < v.n && complete; i++)
         set->nodes[v.list[i]].empty = EMPTY;
-    for (; found && set->nodes[v.list[at]].empty != NOT_EMPTY; at = v.from[at])
-        set->nodes[v.list[at]].empty = NOT_EMPTY;
+    for (size_t i = 0; i < p.n && found; i++)
+        set->nodes[v.list[p.list[i].at]].empty = NOT_EMPTY;
     if (ok && !found && !complete) {
-        set->nodes[r].empty = TOO_LONG;
+        for (size_t i = 0; i < v.n; i++) /* so that their searches do not repeat this one */
+            set->nodes[v.list[i]].empty = TOO_LONG;
         set->longest_search = max_states > set->longest_search ? max_states : set->longest_search;
     }
     free_reached(set, &v);
-    qr_free(set->a, s.list, s.capacity, sizeof *s.list);
+    qr_free(set->a, p.list, p.capacity, sizeof *p.list);
     if (!ok && set->status == QUIRE_OK)
         qr_regex_set_fail(set, QUIRE_E_NOMEM);
     if (set->status != QUIRE_OK)

@@ -2,10 +2,16 @@
 #include "grammar/regex/lexer.h"
 #include "grammar/regex/derivative.h"
 #include "grammar/regex/emptiness.h"
+#include "grammar/regex/slice.h"
 #include <string.h>
 
 /* Derivatives that a search for dead ends looks at before it takes the state for alive. */
-enum { MAX_SEARCH = 20000 };
+enum { MAX_SEARCH = 4000, MAX_SLICES = 8 };
+
+/* States of the lexer per state of a slice that a search whether it is covered reaches at most: a
+ * body of a string that covers a slice is a small loop, while a counted one would build all of its
+ * states before the search finds its end. */
+enum { LEXER_STATES_PER_SLICE_STATE = 16 };
 
 /* One lexeme of a state, with the rest that must follow. */
 struct entry {
@@ -24,6 +30,7 @@ struct qr_lexer {
     uint32_t n_lexemes;
     const struct quire_allocator *a;
     uint64_t limit_bytes, bytes;
+    quire_status failure; /* why grow() or rehash() returned false */
     uint8_t class_of[256], representative[256];
     uint32_t n_classes;
     struct state *states; /* [n_states] */
@@ -37,6 +44,8 @@ struct qr_lexer {
     size_t n_accepts, accepts_capacity;
     uint32_t *index; /* hash table of states, 0 = free: state 0 is not in it */
     size_t index_size;
+    struct qr_slice slices[MAX_SLICES];
+    uint32_t n_slices;
 };
 
 static bool grow(struct qr_lexer *l, void **p, size_t *capacity, size_t need, size_t elem_size)
@@ -44,17 +53,13 @@ static bool grow(struct qr_lexer *l, void **p, size_t *capacity, size_t need, si
     const size_t before = *capacity;
     if (need <= before)
         return true;
-    if (l->bytes + 2 * need * elem_size > l->limit_bytes ||
-        !qr_grow(l->a, p, capacity, need, elem_size))
-        return false;
-    l->bytes += (*capacity - before) * elem_size;
-    return true;
-}
-
-/* Why grow() failed. */
-static quire_status growth_error(const struct qr_lexer *l)
-{
-    return l->bytes > l->limit_bytes / 3 ? QUIRE_E_LIMIT : QUIRE_E_NOMEM;
+    if (l->bytes + 2 * need * elem_size > l->limit_bytes)
+        l->failure = QUIRE_E_LIMIT;
+    else if (!qr_grow(l->a, p, capacity, need, elem_size))
+        l->failure = QUIRE_E_NOMEM;
+    else
+        l->bytes += (*capacity - before) * elem_size;
+    return *capacity > before;
 }
 
 static uint64_t hash_entries(const struct entry *e, size_t n)
@@ -82,11 +87,12 @@ static size_t find_slot(const struct qr_lexer *l, const struct entry *e, size_t 
 static bool rehash(struct qr_lexer *l)
 {
     const size_t size = l->index_size ? 2 * l->index_size : 64;
-    uint32_t *index = l->bytes + size * sizeof *index <= l->limit_bytes
-                          ? qr_calloc(l->a, size, sizeof *index)
-                          : NULL;
-    if (index == NULL)
+    const bool fits = l->bytes + size * sizeof *l->index <= l->limit_bytes;
+    uint32_t *index = fits ? qr_calloc(l->a, size, sizeof *index) : NULL;
+    if (index == NULL) {
+        l->failure = fits ? QUIRE_E_NOMEM : QUIRE_E_LIMIT;
         return false;
+    }
     qr_free(l->a, l->index, l->index_size, sizeof *index);
     l->bytes += (size - l->index_size) * sizeof *index;
     l->index = index;
@@ -108,7 +114,7 @@ static quire_status add_state(struct qr_lexer *l, uint32_t n, qr_lex_state *out)
         !grow(l, (void **)&l->accepts, &l->accepts_capacity, l->n_accepts + n,
               sizeof *l->accepts) ||
         (2 * (id + 1) > l->index_size && !rehash(l)))
-        return growth_error(l);
+        return l->failure;
     struct state *s = &l->states[id];
     *s = (struct state){ .entries = (uint32_t)first,
                          .n_entries = n,
@@ -163,7 +169,7 @@ quire_status qr_lexer_new(struct qr_regex_set *set, const qr_regex *lexemes, uin
     l->n_classes = qr_regex_byte_classes(set, lexemes, n, l->class_of, l->representative);
     quire_status status = qr_regex_set_status(set);
     if (status == QUIRE_OK)
-        status = rehash(l) ? add_state(l, 0, &dead) : QUIRE_E_LIMIT;
+        status = rehash(l) ? add_state(l, 0, &dead) : l->failure;
     if (status != QUIRE_OK) {
         qr_lexer_free(l);
         return status;
@@ -177,6 +183,8 @@ void qr_lexer_free(struct qr_lexer *l)
     if (l == NULL)
         return;
     const struct quire_allocator *a = l->a;
+    for (uint32_t i = 0; i < l->n_slices; i++)
+        qr_slice_free(l->set, &l->slices[i]);
     qr_free(a, l->states, l->states_capacity, sizeof *l->states);
     qr_free(a, l->flags, l->flags_capacity, 1);
     qr_free(a, l->next, l->next_capacity, sizeof *l->next);
@@ -200,7 +208,7 @@ static quire_status put_entry(struct qr_lexer *l, uint32_t *n, uint32_t lexeme, 
         return qr_regex_set_status(l->set);
     if (!grow(l, (void **)&l->entries, &l->entries_capacity, l->n_entries + *n + 1,
               sizeof *l->entries))
-        return growth_error(l);
+        return l->failure;
     l->entries[l->n_entries + (*n)++] = (struct entry){ lexeme, rest };
     return QUIRE_OK;
 }
@@ -257,9 +265,9 @@ const uint32_t *qr_lexer_accepts(const struct qr_lexer *l, qr_lex_state state, u
 
 /* ---- Slices ---- */
 
-/* Pairs of a state and the rest of the strings that lead on from it, with a hash set over them. */
+/* Pairs of a state and a state of a slice, with a hash set over them. */
 struct pairs {
-    uint64_t *list; /* state << 32 | rest */
+    uint64_t *list; /* state << 32 | state of the slice */
     size_t n, capacity;
     uint32_t *slots; /* index + 1 */
     size_t size;
@@ -273,9 +281,8 @@ static size_t pair_slot(const struct pairs *p, uint64_t pair)
     return i;
 }
 
-static bool add_pair(struct qr_lexer *l, struct pairs *p, qr_lex_state state, qr_regex rest)
+static bool add_pair(struct qr_lexer *l, struct pairs *p, uint64_t pair)
 {
-    const uint64_t pair = (uint64_t)state << 32 | rest;
     if (2 * (p->n + 1) > p->size) {
         const size_t size = p->size ? 2 * p->size : 64;
         uint32_t *slots = qr_calloc(l->a, size, sizeof *slots);
@@ -297,63 +304,73 @@ static bool add_pair(struct qr_lexer *l, struct pairs *p, qr_lex_state state, qr
     return true;
 }
 
-/* The bytes by which one of the lexemes or the strings differ. */
-static uint32_t pair_classes(struct qr_lexer *l, qr_regex inner, uint8_t representative[256])
+/* The automaton of a slice, which is kept. NULL: *status tells why. */
+static const struct qr_slice *find_slice(struct qr_lexer *l, qr_regex inner, quire_status *status)
 {
-    uint8_t class_of[256];
-    bool repeated[256] = { false };
-    uint32_t n = 0;
-    const uint32_t classes = qr_regex_byte_classes(l->set, &inner, 1, class_of, representative);
-    if (classes == 0)
-        return 0;
-    /* one byte of each pair of a class of the strings and a class of the lexer */
-    for (unsigned b = 0; b < 256; b++)
-        for (unsigned k = 0; k <= b; k++)
-            if (class_of[k] == class_of[b] && l->class_of[k] == l->class_of[b]) {
-                repeated[b] = k < b;
-                break;
-            }
-    for (unsigned b = 0; b < 256; b++)
-        if (!repeated[b])
-            representative[n++] = (uint8_t)b;
-    return n;
+    *status = QUIRE_OK;
+    for (uint32_t i = 0; i < l->n_slices; i++)
+        if (l->slices[i].inner == inner)
+            return &l->slices[i];
+    if (l->n_slices == MAX_SLICES) {
+        qr_slice_free(l->set, &l->slices[--l->n_slices]);
+        l->bytes -= l->slices[l->n_slices].next_capacity * sizeof(uint16_t);
+    }
+    struct qr_slice *slice = &l->slices[l->n_slices];
+    *status = qr_slice_build(l->set, inner, l->class_of, slice);
+    if (*status != QUIRE_OK)
+        return NULL;
+    l->n_slices++;
+    l->bytes += slice->next_capacity * sizeof(uint16_t);
+    return slice;
 }
 
-/* Follows both by one byte. *covers is false if the state dies and the strings go on. */
-static quire_status step_pair(struct qr_lexer *l, struct pairs *p, uint64_t pair, uint8_t byte,
-                              uint32_t max_states, bool *covers)
+/* Follows a state of the lexer and one of the slice by all bytes. *covers is false if the lexer's
+ * dies and the slice's does not. */
+static quire_status step_pair(struct qr_lexer *l, const struct qr_slice *slice, struct pairs *p,
+                              uint64_t pair, bool *covers)
 {
-    const qr_regex rest = qr_regex_derivative(l->set, (qr_regex)pair, byte);
-    bool none = rest == QR_REGEX_NONE;
-    qr_lex_state next = QR_LEX_DEAD;
-    quire_status status = QUIRE_OK;
-    if (!none)
-        status = qr_regex_is_none(l->set, rest, max_states, &none);
-    if (status == QUIRE_E_LIMIT)
-        status = qr_regex_set_status(l->set);
-    if (none || status != QUIRE_OK)
-        return status;
-    status = qr_lexer_step(l, (qr_lex_state)(pair >> 32), byte, &next);
-    *covers = status == QUIRE_OK && next != QR_LEX_DEAD && p->n <= max_states;
-    if (*covers && !add_pair(l, p, next, rest))
-        status = QUIRE_E_NOMEM;
-    return status;
+    const qr_lex_state state = (qr_lex_state)(pair >> 32);
+    const uint16_t *rests = slice->next + (uint32_t)pair * slice->n_bytes;
+    uint64_t last = 0;
+    for (uint32_t c = 0; c < slice->n_bytes; c++) {
+        qr_lex_state next = l->next[state * l->n_classes + l->class_of[slice->bytes[c]]];
+        if (rests[c] == 0)
+            continue;
+        if (next == QR_LEX_UNKNOWN) {
+            const quire_status status = qr_lexer_step(l, state, slice->bytes[c], &next);
+            if (status != QUIRE_OK)
+                return status;
+        }
+        *covers = next != QR_LEX_DEAD;
+        if (!*covers)
+            return QUIRE_OK;
+        const uint64_t reached = (uint64_t)next << 32 | (rests[c] - 1u);
+        if (reached != last && !add_pair(l, p, reached))
+            return QUIRE_E_NOMEM;
+        last = reached;
+    }
+    return QUIRE_OK;
 }
 
 quire_status qr_lexer_covers(struct qr_lexer *l, qr_lex_state state, qr_regex inner,
                              uint32_t max_states, bool *covers)
 {
-    uint8_t bytes[256];
     struct pairs p = { 0 };
+    quire_status status = QUIRE_OK;
     *covers = false;
-    if (state == QR_LEX_DEAD)
-        return QUIRE_OK;
-    const uint32_t n = pair_classes(l, inner, bytes);
-    quire_status status = n > 0 && add_pair(l, &p, state, inner) ? QUIRE_OK : QUIRE_E_NOMEM;
-    *covers = status == QUIRE_OK;
-    for (size_t i = 0; i < p.n && *covers && status == QUIRE_OK; i++)
-        for (uint32_t c = 0; c < n && *covers && status == QUIRE_OK; c++)
-            status = step_pair(l, &p, p.list[i], bytes[c], max_states, covers);
+    const struct qr_slice *slice = state != QR_LEX_DEAD ? find_slice(l, inner, &status) : NULL;
+    if (slice == NULL || slice->n_states == 0)
+        return status;
+    const uint32_t most = slice->n_states * LEXER_STATES_PER_SLICE_STATE;
+    if (max_states > most)
+        max_states = most;
+    *covers = true;
+    if (!add_pair(l, &p, (uint64_t)state << 32))
+        status = QUIRE_E_NOMEM;
+    for (size_t i = 0; i < p.n && *covers && status == QUIRE_OK; i++) {
+        status = step_pair(l, slice, &p, p.list[i], covers);
+        *covers = *covers && p.n <= max_states;
+    }
     *covers = *covers && status == QUIRE_OK;
     qr_free(l->a, p.list, p.capacity, sizeof *p.list);
     qr_free(l->a, p.slots, p.size, sizeof *p.slots);

@@ -157,9 +157,16 @@ qr_regex qr_regex_repeat(struct qr_regex_set *set, qr_regex r, uint32_t min, uin
     const struct qr_regex_node *n = &set->nodes[r];
     if (n->nullable)
         min = 0;
+    if (n->kind == QR_RX_REPEAT && n->min <= 1) { /* the numbers of repetitions have no gaps */
+        const uint64_t product = (uint64_t)n->max * max;
+        const bool unbounded = n->max == QR_REGEX_UNBOUNDED || max == QR_REGEX_UNBOUNDED;
+        if (unbounded || product < QR_REGEX_UNBOUNDED) {
+            min *= n->min;
+            max = unbounded ? QR_REGEX_UNBOUNDED : (uint32_t)product;
+            return qr_regex_repeat(set, n->a, min, max);
+        }
+    }
     if (max == QR_REGEX_UNBOUNDED && min == 0) {
-        if (n->kind == QR_RX_REPEAT && n->max == QR_REGEX_UNBOUNDED && n->min <= 1)
-            r = n->a;
         if (is_all_bytes(set, r))
             return QR_REGEX_ANY;
     }

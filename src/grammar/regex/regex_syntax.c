@@ -332,6 +332,8 @@ static qr_term atom(struct parser *s)
         return qr_term_anchor(&s->nodes, QR_TERM_START);
     if (accept(s, "$"))
         return qr_term_anchor(&s->nodes, QR_TERM_END);
+    if (accept(s, "\\b") || accept(s, "\\B"))
+        return qr_term_anchor(&s->nodes, s->p[-1] == 'b' ? QR_TERM_BOUNDARY : QR_TERM_NOT_BOUNDARY);
     if (accept(s, "\\"))
         return escape(s);
     if (at(s, '*') || at(s, '+') || at(s, '?'))
@@ -428,10 +430,14 @@ quire_status qr_regex_parse(struct qr_regex_set *set, const char *text, size_t s
         no_memory(&s);
     if (s.status == QUIRE_OK) {
         const qr_regex any = s.json ? qr_json_any_char(set) : qr_utf8_class(set, &all, 1);
+        static const struct qr_char_range words[] = {
+            { '0', '9' }, { 'A', 'Z' }, { '_', '_' }, { 'a', 'z' }
+        };
+        const qr_regex word = qr_utf8_class(set, words, 4); /* the same in JSON strings */
         const quire_status status =
-            qr_term_compile(&s.nodes, root, any, flags & QR_REGEX_SEARCH, out);
+            qr_term_compile(&s.nodes, root, any, word, flags & QR_REGEX_SEARCH, out);
         if (status == QUIRE_E_UNSUPPORTED)
-            fail(&s, status, "^ behind what may be empty");
+            fail(&s, status, "^ or \\b behind what may be empty");
         else if (status != QUIRE_OK)
             fail(&s, status, "the expression needs too much memory");
     }

@@ -69,6 +69,7 @@ struct qr_regex_set {
     struct qr_regex_memo *memo;
     size_t memo_size, n_memo;
     uint64_t work;           /* operands that derivatives have looked at */
+    uint32_t lucky_class;    /* of the last search that found a string */
     uint32_t longest_search; /* states of searches that gave up */
 };
 
