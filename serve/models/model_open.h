@@ -21,6 +21,7 @@ struct model_opening {
     struct quire_engine *engine;
     struct quire_engine_info info;
     struct quire_model_info model_info;
+    const char *chat_format; /* by the marks in the chat template; NULL without one */
     uint64_t bytes; /* memory of the open model */
 };
 

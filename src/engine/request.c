@@ -332,10 +332,10 @@ static quire_status claim_slots(struct quire_engine *e, uint32_t n, struct qr_re
     pthread_mutex_unlock(&e->lock);
     if (draining)
         return qr_fail(err, QUIRE_E_CANCELLED, "the engine is draining");
-    return enough ? QUIRE_OK
-                  : qr_fail(err, QUIRE_E_AGAIN,
-                            "%u requests are waiting, running or finished but not polled",
-                            e->n_requests);
+    if (enough)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_AGAIN,
+                   "%u requests are waiting, running or finished but not polled", e->n_requests);
 }
 
 static void release_slots(struct quire_engine *e, struct qr_request *leader)
