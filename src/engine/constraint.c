@@ -58,23 +58,9 @@ quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
     if (!p->grammar && !p->has_grammar)
         return QUIRE_OK;
     QR_TRY(qr_grammar_cache_vocab(&e->grammars, &vocab, err));
-<<<<<<< HEAD
     if (p->has_grammar) {
         QR_TRY(acquire(e, p, &c->shared, err));
         grammar = c->shared->grammar;
-=======
-    for (struct qr_request *r = leader; r; r = r->next) {
-        if (p->has_grammar) {
-            QR_TRY(acquire(e, p, &r->constraint.shared, err));
-            grammar = r->constraint.shared->grammar;
-        }
-        r->constraint.n_words = quire_grammar_mask_words(vocab);
-        r->constraint.mask =
-            qr_alloc(e->allocator, r->constraint.n_words, sizeof *r->constraint.mask);
-        if (!r->constraint.mask)
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a mask");
-        QR_TRY(quire_grammar_matcher_create(grammar, &r->constraint.matcher, err));
->>>>>>> sv
     }
     c->n_words = quire_grammar_mask_words(vocab);
     c->mask = qr_alloc(e->allocator, c->n_words, sizeof *c->mask);

@@ -107,8 +107,7 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     if (!p->messages && (p->tools_json || p->variables_json))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
-    const uint32_t known = 2 * QUIRE_REQUEST_NO_FAST_FORWARD - 1; /* the last flag */
-    if (p->flags & ~known)
+    if (p->flags >= 2 * QUIRE_REQUEST_NO_FAST_FORWARD) /* the last flag */
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
