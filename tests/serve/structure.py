@@ -32,7 +32,7 @@ def check_arguments(name, arguments):
 
 
 def chat(server, **change):
-    status, _, answer = server.post("/v1/chat/completions", {"messages": HELLO, "max_tokens": 300, **change})
+    status, _, answer = server.post("/v1/chat/completions", {"messages": HELLO, "max_tokens": 600, "seed": 4, **change})
     assert status == 200, answer
     return answer["choices"][0]
 
@@ -41,9 +41,9 @@ def stream_chat(server, **change):
     """The message and the reason that the deltas of a stream add up to."""
     message = {"content": "", "reasoning_content": "", "tool_calls": []}
     reason = None
-    body = {"messages": HELLO, "max_tokens": 300, "stream": True, **change}
+    body = {"messages": HELLO, "max_tokens": 600, "seed": 4, "stream": True, **change}
     for _, chunk in server.stream("/v1/chat/completions", body):
-        for choice in chunk["choices"]:
+        for choice in (chunk["choices"] if chunk != "[DONE]" else []):
             delta = choice["delta"]
             message["content"] += delta.get("content") or ""
             message["reasoning_content"] += delta.get("reasoning_content") or ""
