@@ -126,12 +126,18 @@ static void select_tokens(const struct quire_grammar_matcher *m, const struct fo
                           int32_t *tokens, size_t max_tokens, size_t *n_tokens)
 {
     const struct quire_tokenizer *tok = m->grammar->vocab->tok;
-    size_t at = 0, first = 0, size;
-    while (first < t->n_ids && at < t->before) {
+    size_t at = 0, all = 0, first = 0, size;
+    for (size_t i = 0; i < t->n_ids; i++) {
+        quire_tokenizer_token_bytes(tok, t->ids[i], &size);
+        all += size;
+    }
+    /* some tokenizers put a space before a text */
+    const size_t before = t->before + (all == t->size + 1);
+    while (first < t->n_ids && at < before) {
         quire_tokenizer_token_bytes(tok, t->ids[first++], &size);
         at += size;
     }
-    if (at != t->before) /* the canonical tokens differ from those that were sampled */
+    if (at != before) /* the canonical tokens differ from those that were sampled */
         return;
     for (size_t i = first; i + 1 < t->n_ids && *n_tokens < max_tokens; i++)
         tokens[(*n_tokens)++] = t->ids[i];
