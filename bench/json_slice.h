@@ -25,8 +25,8 @@ bool json_slice_get(const struct json_slice *object, const char *key, struct jso
 /* Whether a slice is this text, e.g. true. */
 bool json_slice_is(const struct json_slice *v, const char *text);
 
-/* A string's characters in UTF-8, NUL-terminated; "" for other values. Freed by the caller; NULL: no
- * memory. */
+/* A string's characters in UTF-8, NUL-terminated; "" for other values. Freed by the caller; NULL:
+ * no memory. */
 char *json_slice_string(const struct json_slice *v);
 
 /* The value as a model would write it: ", " and ": " as separators (compact: "," and ":"),

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "model_list.h"
 #include "notify.h"
 #include "registry.h"
 #include "response_store.h"

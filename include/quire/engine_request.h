@@ -162,13 +162,14 @@ struct quire_request_params {
      *  QUIRE_REQUEST_IGNORE_EOS do not make it longer than the grammar. At most one of `grammar`,
      *  which was compiled for quire_engine_grammar_vocab() and is borrowed until the answers have
      *  ended, and a text that submit compiles (has_grammar); the engine keeps compiled grammars.
-     *  Not combined with beam_width. Forced tokens have the log-probability 0, and are not drafted */
+     *  Not combined with beam_width. Forced tokens have the log-probability 0 */
     struct quire_grammar *grammar;
     const char *grammar_text; /**< as in struct quire_grammar_params */
     size_t grammar_text_size; /**< bytes, or QUIRE_NUL_TERMINATED */
     enum quire_grammar_kind grammar_kind;
     uint32_t grammar_flags; /**< QUIRE_GRAMMAR_* */
     bool has_grammar;       /**< grammar_kind, grammar_text and grammar_flags are used */
+    uint8_t reserved3[7];   /**< 0 */
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling();

@@ -67,7 +67,8 @@ enum quire_grammar_kind {
 };
 
 enum {
-    /** JSON: no white space outside strings; default: any */
+    /** JSON: no white space outside strings; default: in one place up to two blanks, or two line
+     *  ends and 32 blanks */
     QUIRE_GRAMMAR_COMPACT = 1u << 0,
     /** JSON Schema: properties in the order of the schema; default: in any order. More text is
      *  forced, so that answers take fewer steps */

@@ -3,6 +3,7 @@
 #include "error.h"
 #include "exchange.h"
 #include "json_build.h"
+#include "model_list.h"
 #include "registry.h"
 #include "server.h"
 

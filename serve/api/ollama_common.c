@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ollama_common.h"
 #include "json_build.h"
+#include "model_list.h"
 #include "openai_answer.h"
 #include "sampling_fields.h"
 #include "server.h"

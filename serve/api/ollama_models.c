@@ -2,6 +2,7 @@
 #include "ollama_models.h"
 #include "exchange.h"
 #include "json_build.h"
+#include "model_list.h"
 #include "ollama_common.h"
 #include "openai_answer.h"
 #include "registry.h"

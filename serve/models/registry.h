@@ -25,10 +25,11 @@ struct model {
     struct quire_engine *engine;   /* OPEN only */
     struct quire_engine_info info; /* of the open engine, or of the last one */
     struct quire_model_info model_info;
-    uint32_t n_users;      /* generations that hold it: it is not closed meanwhile */
-    uint32_t n_answers;    /* submitted and not ended */
-    double answer_seconds; /* moving average of the time of an answer, 0 = none yet */
-    struct model_io *io;   /* state of the registry */
+    const char *chat_format; /* of the open engine (quire/chat_output.h), or NULL */
+    uint32_t n_users;        /* generations that hold it: it is not closed meanwhile */
+    uint32_t n_answers;      /* submitted and not ended */
+    double answer_seconds;   /* moving average of the time of an answer, 0 = none yet */
+    struct model_io *io;     /* state of the registry */
 };
 
 /* Reads the list of models from the options. events(m) is called when the engine of m may have
@@ -36,20 +37,8 @@ struct model {
 struct registry *registry_create(struct server *server, void (*events)(struct model *m),
                                  struct api_error *error);
 
-/* Replaces the list: models of the same name and path stay as they are, new ones are opened on
- * demand, removed ones are closed when their answers have ended. False: *error, nothing changed. */
-bool registry_set_models(struct registry *r, const struct option_list *models,
-                         const struct option_list *aliases, struct api_error *error);
-
 /* Saves the prefix caches and closes all models, of which none is in use. */
 void registry_destroy(struct registry *r);
-
-/* Model i of n in the order of the configuration; NULL out of range. */
-struct model *registry_model(struct registry *r, unsigned i);
-
-/* The model of a name or an alias; NULL or "" is the first one. NULL: *error is a 404 with the list
- * of names. */
-struct model *registry_find(struct registry *r, const char *name, struct api_error *error);
 
 /* Holds a model, opening it if necessary: calls ready(user, NULL) when it is open, at once if it
  * is, or ready(user, error). The caller then calls model_release() once, after success only. */

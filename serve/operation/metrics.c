@@ -4,6 +4,7 @@
 #include "exchange.h"
 #include "generation.h"
 #include "metric_set.h"
+#include "model_list.h"
 #include "process_info.h"
 #include "registry.h"
 #include "server.h"

@@ -2,6 +2,7 @@
 /* sandbox.c - --sandbox: the files of the server, and its system calls. */
 #include "sandbox.h"
 #include "landlock.h"
+#include "model_list.h"
 #include "registry.h"
 #include "syscall_filter.h"
 #include <dirent.h>

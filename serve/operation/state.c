@@ -3,6 +3,7 @@
 #include "state.h"
 #include "exchange.h"
 #include "generation.h"
+#include "model_list.h"
 #include "registry.h"
 #include "server.h"
 

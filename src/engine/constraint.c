@@ -48,8 +48,8 @@ quire_status qr_constraint_check(const struct quire_engine *e, const struct quir
         return qr_fail(err, QUIRE_E_INVALID_ARG, "give one of grammar and has_grammar");
     if (p->has_grammar)
         QR_TRY(check_text(p, err));
-    const char *field = p->task != QUIRE_TASK_GENERATE ? "task"
-                        : p->beam_width                ? "beam_width"
+    const char *field = p->task != QUIRE_TASK_GENERATE         ? "task"
+                        : p->beam_width                        ? "beam_width"
                         : p->flags & QUIRE_REQUEST_PROMPT_ONLY ? "QUIRE_REQUEST_PROMPT_ONLY"
                                                                : NULL;
     if (field)
@@ -57,9 +57,21 @@ quire_status qr_constraint_check(const struct quire_engine *e, const struct quir
     return QUIRE_OK;
 }
 
-quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *leader,
+/* The grammar of the request; messages begin with the name of the field. */
+static quire_status acquire(struct quire_engine *e, const struct quire_request_params *p,
+                            struct qr_shared_grammar **out, struct quire_error *err)
+{
+    struct quire_error inner = QUIRE_ERROR_INIT;
+    const quire_status s = qr_grammar_cache_acquire(&e->grammars, p, out, &inner);
+    if (s == QUIRE_OK)
+        return s;
+    return qr_fail(err, s, s == QUIRE_E_NOMEM ? "%s" : "grammar_text: %s", inner.msg);
+}
+
+quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
                                 const struct quire_request_params *p, struct quire_error *err)
 {
+    struct qr_constraint *c = &r->constraint;
     struct quire_grammar *grammar = p->grammar;
     struct quire_grammar_vocab *vocab;
     if (!p->grammar && !p->has_grammar)
@@ -68,19 +80,15 @@ quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *leade
     if (grammar && grammar->vocab != vocab)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "grammar was not compiled for quire_engine_grammar_vocab() of this engine");
-    for (struct qr_request *r = leader; r; r = r->next) {
-        if (p->has_grammar) {
-            QR_TRY(qr_grammar_cache_acquire(&e->grammars, p, &r->constraint.shared, err));
-            grammar = r->constraint.shared->grammar;
-        }
-        r->constraint.n_words = quire_grammar_mask_words(vocab);
-        r->constraint.mask =
-            qr_alloc(e->allocator, r->constraint.n_words, sizeof *r->constraint.mask);
-        if (!r->constraint.mask)
-            return qr_fail(err, QUIRE_E_NOMEM, "no memory for a mask");
-        QR_TRY(quire_grammar_matcher_create(grammar, &r->constraint.matcher, err));
+    if (p->has_grammar) {
+        QR_TRY(acquire(e, p, &c->shared, err));
+        grammar = c->shared->grammar;
     }
-    return QUIRE_OK;
+    c->n_words = quire_grammar_mask_words(vocab);
+    c->mask = qr_alloc(e->allocator, c->n_words, sizeof *c->mask);
+    if (!c->mask)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a mask");
+    return quire_grammar_matcher_create(grammar, &c->matcher, err);
 }
 
 void qr_constraint_free(struct quire_engine *e, struct qr_request *r)

@@ -10,8 +10,8 @@ enum { QR_MAX_FORCED = 256 };
 /* Checks the fields of a request. */
 quire_status qr_constraint_check(const struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err);
-/* Gives the answers of a group their matchers; the grammar is compiled by the calling thread. */
-quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *leader,
+/* Gives an answer its matcher; the grammar is compiled by the calling thread. */
+quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
                                 const struct quire_request_params *p, struct quire_error *err);
 void qr_constraint_free(struct quire_engine *e, struct qr_request *r); /* safe on zeroes */
 

@@ -122,15 +122,13 @@ static quire_status compile(struct qr_grammar_cache *c, const struct quire_reque
     gp.text = p->grammar_text;
     gp.text_size = size;
     gp.allocator = c->a;
-    struct quire_error local = QUIRE_ERROR_INIT;
-    const quire_status s = g->text ? quire_grammar_compile(vocab, &gp, &g->grammar, &local)
-                                   : qr_fail(&local, QUIRE_E_NOMEM, "no memory for the grammar");
+    const quire_status s = g->text ? quire_grammar_compile(vocab, &gp, &g->grammar, err)
+                                   : qr_fail(err, QUIRE_E_NOMEM, "no memory for the grammar");
     if (s != QUIRE_OK) {
         if (g->text)
             qr_free(c->a, g->text, size + 1, 1);
         qr_free(c->a, g, 1, sizeof *g);
-        return s == QUIRE_E_NOMEM ? qr_fail(err, s, "%s", local.msg)
-                                  : qr_fail(err, s, "grammar_text: %s", local.msg);
+        return s;
     }
     *out = g;
     return QUIRE_OK;

@@ -107,11 +107,7 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     if (!p->messages && (p->tools_json || p->variables_json))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
-    const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
-                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
-                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT |
-                           QUIRE_REQUEST_PROMPT_ONLY | QUIRE_REQUEST_NO_FAST_FORWARD;
-    if (p->flags & ~known)
+    if (p->flags >= 2 * QUIRE_REQUEST_NO_FAST_FORWARD) /* the last flag */
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
@@ -253,6 +249,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     QR_TRY(copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
+    QR_TRY(qr_constraint_init(e, r, p, err));
     if (p->draft_tokens)
         QR_TRY(qr_draft_init(e, r, p->draft_tokens, err));
     return p->flags & QUIRE_REQUEST_ECHO ? echo_prompt(e, r, err) : QUIRE_OK;
@@ -334,10 +331,10 @@ static quire_status claim_slots(struct quire_engine *e, uint32_t n, struct qr_re
     pthread_mutex_unlock(&e->lock);
     if (draining)
         return qr_fail(err, QUIRE_E_CANCELLED, "the engine is draining");
-    return enough ? QUIRE_OK
-                  : qr_fail(err, QUIRE_E_AGAIN,
-                            "%u requests are waiting, running or finished but not polled",
-                            e->n_requests);
+    if (enough)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_AGAIN,
+                   "%u requests are waiting, running or finished but not polled", e->n_requests);
 }
 
 static void release_slots(struct quire_engine *e, struct qr_request *leader)
@@ -398,8 +395,6 @@ static quire_status submit(struct quire_engine *e, const struct quire_request_pa
     if (s == QUIRE_OK) {
         for (struct qr_request *r = leader; r && s == QUIRE_OK; r = r->next)
             s = prepare(e, r, p, &prompt, err);
-        if (s == QUIRE_OK)
-            s = qr_constraint_init(e, leader, p, err);
         if (s == QUIRE_OK && p->beam_width)
             s = qr_beam_init(e, leader, p, err);
         qr_prompt_free(e, &prompt);

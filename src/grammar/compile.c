@@ -14,7 +14,7 @@
 #include <time.h>
 
 #define DEFAULT_SECONDS 1.0
-#define DEFAULT_BYTES (64ull << 20)
+#define DEFAULT_BYTES   (64ull << 20)
 
 static double now(void)
 {
@@ -57,9 +57,9 @@ static quire_status build_nodes(struct qr_front_end *f, const struct quire_gramm
 {
     static const char any_object[] = "{\"type\":\"object\"}";
     const char *text = p->text;
-    const size_t size = text == NULL                             ? 0
+    const size_t size = text == NULL                           ? 0
                         : p->text_size == QUIRE_NUL_TERMINATED ? strlen(text)
-                                                                 : p->text_size;
+                                                               : p->text_size;
     switch (p->kind) {
     case QUIRE_GRAMMAR_JSON_SCHEMA:
         return qr_schema_build(f, text, size, out, err);
@@ -111,8 +111,8 @@ static quire_status build_automaton(struct quire_grammar *g, struct qr_builder *
         return limit_error(g, qr_builder_status(b), err);
     QR_TRY(copy_lexemes(g, lexemes, n, err));
     QR_TRY(qr_network_new(b, &net, err));
-    quire_status status = qr_automaton_new(net, g->set, g->lexemes, (uint32_t)n, g->a, g->max_bytes,
-                                           &g->automaton);
+    quire_status status =
+        qr_automaton_new(net, g->set, g->lexemes, (uint32_t)n, g->a, g->max_bytes, &g->automaton);
     if (status == QUIRE_OK)
         status = qr_masks_new(g->vocab, g->automaton, &g->masks);
     return status == QUIRE_OK ? QUIRE_OK : limit_error(g, status, err);

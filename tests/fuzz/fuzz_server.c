@@ -14,6 +14,7 @@
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "model_list.h"
 #include "response_store.h"
 #include "router.h"
 #include "server.h"

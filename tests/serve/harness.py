@@ -8,16 +8,33 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUNDLED = os.path.join(ROOT, "models/quire-tiny/quire-tiny.gguf")
+
+
+def copy_of_bundled(folder, name):
+    """A second model file; two names of one file are one model."""
+    return shutil.copy(BUNDLED, os.path.join(folder, name + ".gguf"))
 SHARED = os.path.join(ROOT, "../shared")
 SKIPPED = 77
+
+
+def wait_for_log(server, *texts, seconds=20):
+    """Waits for a line of the log that contains all of the texts."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if any(all(text in line for text in texts) for line in server.log):
+            return
+        time.sleep(0.02)
+    raise AssertionError(f"no {texts} in the log: " + "".join(server.log))
 
 
 def binary():

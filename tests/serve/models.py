@@ -2,10 +2,10 @@
 """Several models: on demand, aliases, memory limit, reload of the list, saved prefix caches."""
 import os
 import signal
+import subprocess
 import tempfile
-import time
 
-from harness import BUNDLED, Server
+from harness import BUNDLED, Server, binary, copy_of_bundled, wait_for_log
 
 SMALL = ["-c", "1024", "--parallel", "2"]
 
@@ -16,15 +16,6 @@ def ask(server, model):
     return status, answer
 
 
-def wait_for(server, text, seconds=20):
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if any(text in line for line in server.log):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"no '{text}' in the log: " + "".join(server.log))
-
-
 def check_answers(server, models):
     for model in models:
         status, answer = ask(server, model)
@@ -33,18 +24,20 @@ def check_answers(server, models):
 
 def test_memory_limit(folder):
     """Room for one model: the one that is unused is closed, its prefix cache saved and restored."""
-    args = [*SMALL, "-m", f"a={BUNDLED}", "-m", f"b={BUNDLED}", "--models-mem", "34M",
-            "--cache-dir", folder]
+    cache = os.path.join(folder, "cache")
+    os.mkdir(cache)
+    args = [*SMALL, "-m", f"a={BUNDLED}", "-m", f"b={copy_of_bundled(folder, 'b')}",
+            "--models-mem", "34M", "--cache-dir", cache]
     with Server(args) as server:
         check_answers(server, ["a", "b", "a"])
-        wait_for(server, "prefix cache restored model=a")
+        wait_for_log(server, "prefix cache restored model=a")
         assert ask(server, "a")[1]["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
         status, answer = ask(server, "c")
         assert status == 404 and answer["error"]["param"] == "model", answer
         assert "a, b" in answer["error"]["message"], answer
-    assert sorted(os.listdir(folder)) == ["a.cache", "b.cache"]
+    assert sorted(os.listdir(cache)) == ["a.cache", "b.cache"]
     with Server(args) as server:
-        wait_for(server, "prefix cache restored model=a")
+        wait_for_log(server, "prefix cache restored model=a")
 
 
 def test_limit_too_small():
@@ -61,17 +54,18 @@ def test_reload(folder):
         with open(config, "w") as f:
             f.write(text)
 
-    write(f"model a={BUNDLED}\nmodel b={BUNDLED}\nalias gpt=a\n")
+    b, c = (copy_of_bundled(folder, name) for name in "bc")
+    write(f"model a={BUNDLED}\nmodel b={b}\nalias gpt=a\n")
     with Server([*SMALL, "--config", config]) as server:
         check_answers(server, ["a", "b", "gpt"])
-        write(f"model b={BUNDLED}\nmodel c={BUNDLED}\nalias gpt=c\n")
+        write(f"model b={b}\nmodel c={c}\nalias gpt=c\n")
         server.process.send_signal(signal.SIGHUP)
-        wait_for(server, "models reloaded")
+        wait_for_log(server, "models reloaded")
         assert ask(server, "a")[0] == 404
         check_answers(server, ["b", "gpt", "c"])
         write("model b=\nnonsense\n")
         server.process.send_signal(signal.SIGHUP)
-        wait_for(server, "not reloaded")
+        wait_for_log(server, "not reloaded")
         check_answers(server, ["b", "gpt", "c"])
 
 
@@ -85,11 +79,37 @@ def test_reload_while_opening(folder):
         with open(config, "w") as f:
             f.write(f"model b={BUNDLED}\nmodels-mem 34M\n")
         server.process.send_signal(signal.SIGHUP)
-        wait_for(server, "models reloaded")
-        wait_for(server, " ready ")
-        assert any(" ready model=a" in line for line in server.log), server.log
+        wait_for_log(server, "models reloaded")
+        wait_for_log(server, " ready ")
+        wait_for_log(server, " ready model=a")
         status, _, answer = server.post("/v1/completions", {"prompt": "a", "model": "b"}, timeout=20)
         assert status == 200, answer
+
+
+def test_shared(folder):
+    """Several names of one file are one model, whose weights are loaded once."""
+    args = [*SMALL, "-m", f"a={BUNDLED}", "-m", f"b={BUNDLED}", "--alias", "gpt=b"]
+    with Server(args) as server:
+        check_answers(server, ["a", "b", "gpt"])
+        listed = server.get("/v1/models")[2]["data"]
+        assert [(m["id"], m["aliases"]) for m in listed] == [("a", ["b", "gpt"])], listed
+        wait_for_log(server, " engine model=")
+        assert sum(" engine model=" in line for line in server.log) == 1, server.log
+    b = copy_of_bundled(folder, "shared")
+    config = os.path.join(folder, "shared.conf")
+    with open(config, "w") as f:
+        f.write(f"model a={BUNDLED}\nmodel b={BUNDLED}\n")
+    with Server([*SMALL, "--config", config]) as server:
+        with open(config, "w") as f:
+            f.write(f"model a={BUNDLED}\nmodel b={b}\n")
+        server.process.send_signal(signal.SIGHUP)
+        wait_for_log(server, "models reloaded")
+        check_answers(server, ["a", "b"])
+        wait_for_log(server, " engine model=b ")
+    for extra in (["-m", f"b={b}"], ["-m", f"b={BUNDLED}"]):
+        run = subprocess.run([binary(), "--port", "0", *args[:-2], *extra], capture_output=True, text=True,
+                             timeout=20, check=False)
+        assert run.returncode == 64 and "two models are called b" in run.stderr, run
 
 
 def test_missing_model():
@@ -104,5 +124,6 @@ with tempfile.TemporaryDirectory() as folder:
 with tempfile.TemporaryDirectory() as folder:
     test_reload(folder)
     test_reload_while_opening(folder)
+    test_shared(folder)
 test_limit_too_small()
 test_missing_model()

@@ -6,7 +6,7 @@ import struct
 import tempfile
 
 import tiny_bert
-from harness import BUNDLED, Server
+from harness import BUNDLED, Server, copy_of_bundled
 
 QUERY = "who lives here?"
 DOCUMENTS = ["the fox", "the hill", "a big red hill", "the fox"]
@@ -242,7 +242,7 @@ if __name__ == "__main__":
         arguments = ["--parallel", "4", "-m", "tiny=" + BUNDLED]
         for model, labels in (("encoder", 0), ("reranker", 1), ("classifier", 3)):
             arguments += ["-m", f"{model}={tiny_bert.write(folder + '/' + model, labels)}"]
-        arguments += ["-m", "closed=" + BUNDLED, "--alias", "alias=reranker"]
+        arguments += ["-m", "closed=" + copy_of_bundled(folder, "closed"), "--alias", "alias=reranker"]
         with Server(arguments) as the_server:
             for name, test in list(globals().items()):
                 if name.startswith("test_"):

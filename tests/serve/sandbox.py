@@ -8,9 +8,8 @@ import socket
 import ssl
 import subprocess
 import tempfile
-import time
 
-from harness import BUNDLED, Server, binary, skip
+from harness import BUNDLED, Server, binary, copy_of_bundled, skip, wait_for_log
 
 # LeakSanitizer, in builds that have it, traces the process from another one at exit, which the sandbox denies.
 os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
@@ -38,7 +37,7 @@ def test_work(folder):
     config, cache = os.path.join(folder, "server.conf"), os.path.join(folder, "cache")
     os.mkdir(cache)
     with open(config, "w", encoding="utf-8") as f:
-        f.write(f"model first={BUNDLED}\n" f"model second={BUNDLED}\n")
+        f.write(f"model first={BUNDLED}\nmodel second={copy_of_bundled(folder, 'second')}\n")
     with Server(["--sandbox", "--config", config, "--cache-dir", cache]) as server:
         status = status_of(server.process.pid)
         assert status["Seccomp"].strip() == "2" and status["NoNewPrivs"].strip() == "1", status
@@ -53,11 +52,7 @@ def test_work(folder):
         metrics = server.get("/metrics")[2].decode()
         assert "\nprocess_resident_memory_bytes " in metrics and "\nprocess_open_fds " in metrics, metrics[-600:]
         server.process.send_signal(signal.SIGHUP)
-        for _ in range(500):
-            if any("reloaded" in line for line in server.log):
-                break
-            time.sleep(0.02)
-        assert any("models reloaded" in line for line in server.log), server.log
+        wait_for_log(server, "models reloaded")
     assert sorted(os.listdir(cache)) == ["first.cache", "second.cache"], os.listdir(cache)
 
 

@@ -2,6 +2,7 @@
 /* test_sandbox.c - children enter the sandbox and try what is denied and what is allowed. Tests of
  * files are skipped on kernels without Landlock. */
 #include "landlock.h"
+#include "model_list.h"
 #include "registry.h"
 #include "sandbox.h"
 #include "sandbox_child.h"

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from harness import BUNDLED, Server, binary
+from harness import BUNDLED, Server, binary, wait_for_log
 
 TRACE, PARENT = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
 
@@ -135,7 +135,7 @@ def test_retry():
         collector.answers = [400]  # the collector does not want the batch: no second attempt
         chat(server)
         wait_for_counts(server, sent=1, failed=1)
-        assert any("not received by the collector" in line and "400" in line for line in server.log), server.log
+        wait_for_log(server, "not received by the collector", "400")
         chat(server)
         wait_for_counts(server, sent=2, failed=1)
 

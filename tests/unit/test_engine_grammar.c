@@ -83,7 +83,7 @@ static void check_schedules(uint32_t flags)
 {
     static const struct schedule schedules[] = {
         { 1, 256, 16, 64, 0, 0, false }, { 2, 64, 8, 16, 0, 0, true },
-        { 2, 16, 4, 32, 0, 0, false },   { 1, 24, 16, 16, 0, 288, false },
+        { 2, 16, 4, 32, 0, 0, false },   { 1, 24, 16, 16, 0, 256, false },
         { 2, 64, 6, 16, 8, 512, false }, { 1, 256, 16, 64, 8, 0, true },
     };
     uint64_t n_preempted = 0, n_accepted = 0;

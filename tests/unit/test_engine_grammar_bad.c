@@ -278,8 +278,8 @@ static void test_threads(void **state)
     struct quire_engine *e = open_with(&ep);
     for (int i = 0; i < 4; i++) {
         submitters[i] = (struct submitter){ .engine = e };
-        assert_int_equal(
-            pthread_create(&submitters[i].thread, NULL, submit_many, &submitters[i]), 0);
+        assert_int_equal(pthread_create(&submitters[i].thread, NULL, submit_many, &submitters[i]),
+                         0);
     }
     for (int i = 0; i < 4; i++) {
         pthread_join(submitters[i].thread, NULL);
@@ -297,7 +297,7 @@ static void test_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),   cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_fields),          cmocka_unit_test(test_malformed),
         cmocka_unit_test(test_vocab_arguments), cmocka_unit_test(test_eviction),
         cmocka_unit_test(test_close_in_use),    cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_threads),

@@ -246,7 +246,9 @@ static void thinking(struct qr_tool_grammar *g)
     const bool own = s && s->think_open;
     const char *const open = own ? s->think_open : g->format->think_open[0];
     const char *const close = own ? s->think_close : g->format->think_close[0];
-    if (!open)
+    /* a model whose template has no marks at all is not known to think */
+    const bool unknown = strcmp(g->format->name, "generic_json") == 0;
+    if (!open || (unknown && !g->thinking_open))
         return;
     if (!g->thinking_open) {
         qr_tag_text(&g->w, "{\"type\":\"or\",\"elements\":[");

@@ -53,7 +53,7 @@ struct qr_automaton {
     size_t index_size;
     struct qr_row_memo {
         uint32_t row, lex, result; /* lex 0: free */
-    } *memo;
+    } * memo;
     size_t memo_size, n_memo;
     struct qr_closure *closure;
 };
@@ -74,8 +74,7 @@ quire_status qr_automaton_step(struct qr_automaton *m, const struct qr_pair *pai
 
 /* What follows from a control token: *n_out 0 or 1. */
 quire_status qr_automaton_token(struct qr_automaton *m, const struct qr_pair *pairs, size_t n,
-                                int32_t token, struct qr_pair *out,
-                                size_t *n_out) QUIRE_MUST_CHECK;
+                                int32_t token, struct qr_pair *out, size_t *n_out) QUIRE_MUST_CHECK;
 
 /* Whether the text may end. */
 bool qr_automaton_accepts(const struct qr_automaton *m, const struct qr_pair *pairs, size_t n);

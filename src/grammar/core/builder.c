@@ -176,11 +176,10 @@ qr_node qr_build_repeat(struct qr_builder *b, qr_node node, qr_node separator, u
     const struct qr_loop_member member = { .node = node };
     if (min == 1 && max == 1)
         return node;
-    return qr_build_loop(b, &(struct qr_loop){ .members = &member,
-                                               .n_members = 1,
-                                               .separator = separator,
-                                               .min = min,
-                                               .max = max });
+    return qr_build_loop(
+        b,
+        &(struct qr_loop){
+            .members = &member, .n_members = 1, .separator = separator, .min = min, .max = max });
 }
 
 qr_node qr_build_rule(struct qr_builder *b)

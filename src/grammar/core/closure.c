@@ -13,7 +13,7 @@ struct qr_closure {
     size_t n, capacity;
     struct {
         uint32_t epoch, item; /* of another epoch: free */
-    } *index;
+    } * index;
     size_t index_size;
     uint32_t epoch;
     bool accepts;

@@ -26,7 +26,7 @@ struct qr_masks {
     const struct quire_grammar_vocab *vocab;
     struct qr_automaton *automaton;
     qr_regex inner[QR_N_SLICES]; /* what the tokens of a slice match */
-    uint8_t *covered;            /* [covered_capacity] by state of the lexer: slice + 1; 0 unknown */
+    uint8_t *covered; /* [covered_capacity] by state of the lexer: slice + 1; 0 unknown */
     size_t covered_capacity;
     struct level *levels; /* [max_bytes + 1] */
     struct qr_pair *pairs;
@@ -38,9 +38,7 @@ struct qr_masks {
 quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_automaton *automaton,
                           struct qr_masks **out)
 {
-    static const struct qr_char_range plain[] = {
-        { ' ', '!' }, { '#', '[' }, { ']', 0x10ffff }
-    };
+    static const struct qr_char_range plain[] = { { ' ', '!' }, { '#', '[' }, { ']', 0x10ffff } };
     struct qr_regex_set *set = automaton->set;
     struct qr_masks *m = qr_calloc(automaton->a, 1, sizeof *m);
     *out = m;
@@ -121,8 +119,8 @@ static quire_status step(struct qr_masks *m, unsigned depth, uint8_t byte)
         !qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity, to->at + from->n + 1,
                  sizeof *m->pairs))
         return QUIRE_E_NOMEM;
-    const quire_status status = qr_automaton_step(m->automaton, m->pairs + from->at, from->n, byte,
-                                                  m->pairs + to->at, &n);
+    const quire_status status =
+        qr_automaton_step(m->automaton, m->pairs + from->at, from->n, byte, m->pairs + to->at, &n);
     to->n = (uint32_t)n;
     return status;
 }
@@ -202,8 +200,8 @@ static quire_status compute(struct qr_masks *m, const struct qr_pair *pairs, siz
         memcpy(mask, v->slices[slice], v->n_words * sizeof *mask);
     else
         memset(mask, 0, v->n_words * sizeof *mask);
-    if (!qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity,
-                 n + v->max_bytes + 2, sizeof *m->pairs))
+    if (!qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity, n + v->max_bytes + 2,
+                 sizeof *m->pairs))
         return QUIRE_E_NOMEM;
     memcpy(m->pairs, pairs, n * sizeof *pairs);
     m->levels[0] = (struct level){ 0, (uint32_t)n };

@@ -117,10 +117,9 @@ static uint32_t compile_members(struct compiler *c, const struct qr_builder_loop
         const uint32_t end = add_state(c, QR_NET_MEMBER_END, number, i, 0);
         const uint32_t start = compile(c, m->node, end, 0);
         struct qr_net_loop *loop = &net->loops[number];
-        net->members[first + i] = (struct qr_net_member){ .start = start,
-                                                          .bit = loop->n_once,
-                                                          .once = m->once,
-                                                          .required = m->once && m->required };
+        net->members[first + i] = (struct qr_net_member){
+            .start = start, .bit = loop->n_once, .once = m->once, .required = m->once && m->required
+        };
         loop->n_once += m->once;
         loop->n_required += m->once && m->required;
     }

@@ -29,8 +29,8 @@ struct qr_net_rule {
 };
 
 struct qr_net_member {
-    uint32_t start;   /* state of its body */
-    uint32_t bit;     /* of once members: number among them */
+    uint32_t start; /* state of its body */
+    uint32_t bit;   /* of once members: number among them */
     bool once, required, nullable;
 };
 

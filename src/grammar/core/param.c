@@ -125,8 +125,7 @@ bool qr_param_may_end(const struct qr_params *p, const struct qr_network *net,
     uint32_t n;
     bool lost;
     const uint32_t *words = contents(p, param, &n);
-    return words[COUNT] >= loop->min &&
-           missing(net, loop, words, n, 0, UINT32_MAX, &lost) == 0;
+    return words[COUNT] >= loop->min && missing(net, loop, words, n, 0, UINT32_MAX, &lost) == 0;
 }
 
 /* Number of once members that may still come behind position `from` of an ordered loop. */
@@ -175,8 +174,7 @@ quire_status qr_param_after(struct qr_params *p, const struct qr_network *net,
     const struct qr_net_member *m = &net->members[loop->members + i];
     const uint32_t bits = loop->ordered ? 0 : (loop->n_once + 31) / 32, size = BITS + bits;
     uint32_t n;
-    if (!qr_grow(p->a, (void **)&p->words, &p->words_capacity, p->n_words + size,
-                 sizeof *p->words))
+    if (!qr_grow(p->a, (void **)&p->words, &p->words_capacity, p->n_words + size, sizeof *p->words))
         return QUIRE_E_NOMEM;
     const uint32_t *old = contents(p, param, &n);
     uint32_t *words = p->words + p->n_words;

@@ -99,8 +99,7 @@ static void set_productive(struct qr_network *net, const struct property *p)
     for (uint32_t l = 0; l < net->n_loops; l++)
         for (uint32_t i = 0; i < net->loops[l].n_members; i++) {
             const struct qr_net_member *m = &net->members[net->loops[l].members + i];
-            net->loops[l].repeats =
-                net->loops[l].repeats || (!m->once && p->states[m->start]);
+            net->loops[l].repeats = net->loops[l].repeats || (!m->once && p->states[m->start]);
         }
 }
 

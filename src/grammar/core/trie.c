@@ -120,8 +120,7 @@ static bool build_trie(struct quire_grammar_vocab *v, const struct token *list, 
         while (depth < token->size) {
             const uint8_t byte = token->bytes[depth++];
             open[depth] = (uint32_t)t->n;
-            t->nodes[t->n++] =
-                (struct qr_trie_node){ 0, QUIRE_TOKEN_NONE, (uint16_t)depth, byte };
+            t->nodes[t->n++] = (struct qr_trie_node){ 0, QUIRE_TOKEN_NONE, (uint16_t)depth, byte };
         }
         t->nodes[open[depth]].token = token->id;
         last = token;

@@ -7,8 +7,8 @@
 
 /* A node, in depth-first order: its children follow it. */
 struct qr_trie_node {
-    uint32_t skip; /* nodes to the next one that is not below this one */
-    int32_t token; /* that ends here, or QUIRE_TOKEN_NONE */
+    uint32_t skip;  /* nodes to the next one that is not below this one */
+    int32_t token;  /* that ends here, or QUIRE_TOKEN_NONE */
     uint16_t depth; /* bytes from the root, 1 for the first byte of tokens */
     uint8_t byte;
 };
@@ -32,8 +32,8 @@ enum qr_slice {
 struct quire_grammar_vocab {
     const struct quire_tokenizer *tok;
     struct quire_allocator allocator;
-    const struct quire_allocator *a; /* &allocator or NULL */
-    size_t n_tokens, n_words;        /* n_words: of a mask */
+    const struct quire_allocator *a;   /* &allocator or NULL */
+    size_t n_tokens, n_words;          /* n_words: of a mask */
     struct qr_trie tries[QR_N_SLICES]; /* of the tokens outside the slice */
     uint32_t *slices[QR_N_SLICES];     /* [n_words] mask of each slice; NULL for NONE */
     int32_t *same;                     /* [n_tokens] next token with the same bytes, or NONE */

@@ -206,10 +206,9 @@ static struct rule *find_rule(struct gbnf *g, const char *name, size_t size)
         return NULL;
     }
     struct rule *r = &g->rules[g->n_rules++];
-    *r = (struct rule){ .name = name,
-                        .size = size,
-                        .node = qr_build_rule(g->f->builder),
-                        .used_at = g->at };
+    *r = (struct rule){
+        .name = name, .size = size, .node = qr_build_rule(g->f->builder), .used_at = g->at
+    };
     return r;
 }
 
@@ -224,8 +223,7 @@ static quire_status atom(struct gbnf *g, struct qr_part *out)
     if (c == '[')
         return char_class(g, out);
     if (skip(g, ".")) {
-        *out = qr_part_regex(
-            qr_utf8_class(g->set, &(struct qr_char_range){ 0, LAST_CHAR }, 1));
+        *out = qr_part_regex(qr_utf8_class(g->set, &(struct qr_char_range){ 0, LAST_CHAR }, 1));
         return QUIRE_OK;
     }
     if (skip(g, "(")) {
@@ -372,8 +370,7 @@ static quire_status build(struct gbnf *g, qr_node *out)
         QR_TRY(rule(g));
     for (size_t i = 0; i < g->n_rules; i++)
         if (!g->rules[i].defined)
-            return fail_at(g, QUIRE_E_INVALID_ARG, g->rules[i].used_at,
-                           "the rule is not defined");
+            return fail_at(g, QUIRE_E_INVALID_ARG, g->rules[i].used_at, "the rule is not defined");
     for (size_t i = 0; i < g->n_rules; i++)
         if (g->rules[i].size == 4 && memcmp(g->rules[i].name, "root", 4) == 0) {
             *out = g->rules[i].node;

@@ -43,7 +43,7 @@ static bool are_regexes(const struct qr_parts *p)
     return true;
 }
 
-/* A sequence or choice of all pieces: one expression, or nodes. Without memory the builder fails. */
+/* A sequence or choice of all parts: one expression, or nodes. */
 static struct qr_part join(const struct qr_parts *p, bool sequence)
 {
     struct qr_builder *b = p->f->builder;
@@ -56,11 +56,11 @@ static struct qr_part join(const struct qr_parts *p, bool sequence)
     for (size_t i = 0; i < p->n; i++)
         ids[i] = regex ? p->list[i].regex : qr_part_to_node(b, p->list[i]);
     if (regex)
-        out = qr_part_regex(sequence ? qr_regex_concat(set, ids, p->n)
-                                      : qr_regex_or(set, ids, p->n));
+        out =
+            qr_part_regex(sequence ? qr_regex_concat(set, ids, p->n) : qr_regex_or(set, ids, p->n));
     else
         out = qr_part_node(sequence ? qr_build_sequence(b, ids, p->n)
-                                     : qr_build_choice(b, ids, p->n));
+                                    : qr_build_choice(b, ids, p->n));
     qr_free(p->f->allocator, ids, p->n + 1, sizeof *ids);
     return out;
 }

@@ -21,11 +21,10 @@ struct qr_parts {
 struct qr_part qr_part_regex(qr_regex r);
 struct qr_part qr_part_node(qr_node n);
 qr_node qr_part_to_node(struct qr_builder *b, struct qr_part p);
-struct qr_part qr_part_repeat(struct qr_builder *b, struct qr_part p, uint32_t min,
-                                uint32_t max);
+struct qr_part qr_part_repeat(struct qr_builder *b, struct qr_part p, uint32_t min, uint32_t max);
 
 quire_status qr_parts_add(struct qr_parts *p, struct qr_part piece,
-                           struct quire_error *err) QUIRE_MUST_CHECK;
+                          struct quire_error *err) QUIRE_MUST_CHECK;
 struct qr_part qr_parts_sequence(const struct qr_parts *p);
 struct qr_part qr_parts_choice(const struct qr_parts *p);
 void qr_parts_free(struct qr_parts *p);

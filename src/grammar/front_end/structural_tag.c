@@ -94,8 +94,8 @@ static quire_status count_member(const struct tags *t, const struct qr_json *obj
 static qr_node text_without(struct tags *t, const char *const *strings, size_t n)
 {
     static const struct qr_char_range all = { 0, 0x10ffff };
-    const qr_regex any = qr_regex_repeat(t->set, qr_utf8_class(t->set, &all, 1), 0,
-                                         QR_REGEX_UNBOUNDED);
+    const qr_regex any =
+        qr_regex_repeat(t->set, qr_utf8_class(t->set, &all, 1), 0, QR_REGEX_UNBOUNDED);
     qr_regex r = any;
     for (size_t i = 0; i < n; i++) {
         const size_t size = strlen(strings[i]);
@@ -181,8 +181,8 @@ static quire_status build_tag(struct tags *t, const struct qr_json *tag, const s
 }
 
 /* A choice of the tags of an array. */
-static quire_status build_tags(struct tags *t, const struct qr_json *format,
-                               const struct place *at, qr_node *out)
+static quire_status build_tags(struct tags *t, const struct qr_json *format, const struct place *at,
+                               qr_node *out)
 {
     const struct place here = { .parent = at, .name = "tags" };
     const struct qr_json *array = qr_json_get(format, "tags");
@@ -270,8 +270,8 @@ static quire_status build_triggered(struct tags *t, const struct qr_json *format
         (void)end;
         const qr_node parts[] = { text, tags };
         const qr_node pair = qr_build_sequence(b, parts, 2);
-        const qr_node pairs = qr_build_repeat(b, pair, 0, at_least_one,
-                                              stop ? 1 : QR_REGEX_UNBOUNDED);
+        const qr_node pairs =
+            qr_build_repeat(b, pair, 0, at_least_one, stop ? 1 : QR_REGEX_UNBOUNDED);
         /* text behind the last tag; without one also if it stops after the first */
         const qr_node with_tail[] = { pairs, text };
         const qr_node whole = qr_build_sequence(b, with_tail, 2);
@@ -330,8 +330,7 @@ static quire_status build_token(struct tags *t, const struct qr_json *format,
 }
 
 static quire_status build_repeated(struct tags *t, const struct qr_json *format, uint32_t min,
-                                   uint32_t max, bool counted, const struct place *at,
-                                   qr_node *out)
+                                   uint32_t max, bool counted, const struct place *at, qr_node *out)
 {
     const struct place content_at = { .parent = at, .name = "content" };
     qr_node content;
@@ -365,8 +364,11 @@ enum format_type {
     N_TYPES
 };
 static const char *const type_names[N_TYPES] = {
-    "const_string", "regex", "any_text", "json_schema", "sequence", "or", "tag", "triggered_tags",
-    "tags_with_separator", "grammar", "token", "optional", "star", "plus", "repeat"
+    "const_string", "regex",          "any_text",
+    "json_schema",  "sequence",       "or",
+    "tag",          "triggered_tags", "tags_with_separator",
+    "grammar",      "token",          "optional",
+    "star",         "plus",           "repeat"
 };
 
 static quire_status build_typed(struct tags *t, enum format_type type, const struct qr_json *format,
@@ -453,8 +455,8 @@ static quire_status build_structures(struct tags *t, const struct qr_json *root,
         if (status == QUIRE_OK && qr_json_get(it.value, "schema") == NULL)
             status = bad(t, &schema_at, "a JSON schema is expected");
         if (status == QUIRE_OK)
-            status = qr_schema_build_value(t->f, qr_json_get(it.value, "schema"),
-                                           &qr_notation_json, path, &content, t->err);
+            status = qr_schema_build_value(t->f, qr_json_get(it.value, "schema"), &qr_notation_json,
+                                           path, &content, t->err);
         if (status == QUIRE_OK) {
             const qr_node parts[] = { marked(t, begin), content, marked(t, end) };
             status = qr_parts_add(&list, qr_part_node(qr_build_sequence(b, parts, 3)), t->err);
@@ -463,9 +465,9 @@ static quire_status build_structures(struct tags *t, const struct qr_json *root,
     if (status == QUIRE_OK) {
         const qr_node text = text_without(t, triggers, n);
         const qr_node pair[] = { text, qr_parts_choice(&list).node };
-        const qr_node parts[] = { qr_build_repeat(b, qr_build_sequence(b, pair, 2), 0, 0,
-                                                  QR_REGEX_UNBOUNDED),
-                                  text };
+        const qr_node parts[] = {
+            qr_build_repeat(b, qr_build_sequence(b, pair, 2), 0, 0, QR_REGEX_UNBOUNDED), text
+        };
         *out = qr_build_sequence(b, parts, 2);
     }
     qr_parts_free(&list);
@@ -479,8 +481,7 @@ quire_status qr_structural_tag_build(struct qr_front_end *f, const char *text, s
     struct tags t = { .f = f, .set = qr_builder_regexes(f->builder), .err = err };
     const struct place at = { 0 }, format_at = { .parent = &at, .name = "format" };
     struct qr_json_error e;
-    struct qr_json *root =
-        qr_json_parse(text, size, QR_JSON_ALLOW_BIG_INTEGERS, f->allocator, &e);
+    struct qr_json *root = qr_json_parse(text, size, QR_JSON_ALLOW_BIG_INTEGERS, f->allocator, &e);
     if (root == NULL)
         return qr_fail(err, e.code == QUIRE_E_FORMAT ? QUIRE_E_INVALID_ARG : e.code,
                        "the structural tag is no JSON, byte %zu: %s", e.offset, e.text);

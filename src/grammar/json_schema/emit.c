@@ -6,6 +6,24 @@
 #include "grammar/json_schema/number_text.h"
 #include "grammar/json_schema/pieces.h"
 
+/* White space in one place: two blanks, or two line ends and an indentation. Pretty-printed text
+ * needs no more, and models that begin to write blanks do not find an end by themselves. */
+enum { MAX_BLANKS = 2, MAX_LINES = 2, MAX_INDENT = 32 };
+
+static qr_regex white_space(struct qr_schema *s)
+{
+    const struct qr_byte_set blanks = { { UINT64_C(1) << ' ' | UINT64_C(1) << '\t' } };
+    const qr_regex blank = qr_regex_bytes(s->regexes, &blanks);
+    const qr_regex ends[] = { qr_regex_literal(s->regexes, "\n", 1),
+                              qr_regex_literal(s->regexes, "\r\n", 2) };
+    const qr_regex lines[] = { qr_regex_repeat(s->regexes, qr_regex_or(s->regexes, ends, 2), 1,
+                                               MAX_LINES),
+                               qr_regex_repeat(s->regexes, blank, 0, MAX_INDENT) };
+    const qr_regex either[] = { qr_regex_repeat(s->regexes, blank, 0, MAX_BLANKS),
+                                qr_regex_concat(s->regexes, lines, 2) };
+    return qr_regex_or(s->regexes, either, 2);
+}
+
 /* ---- Scalars */
 
 static qr_regex word(struct qr_schema *s, const char *text)
@@ -190,12 +208,8 @@ bool qr_emit(struct qr_schema *s, struct qr_reach *reach, qr_node *out)
     struct qr_emitter e = { s, reach, QR_REGEX_EMPTY };
     struct qr_reached *list = reach->list.items;
     const struct qr_object_notation *outer = s->notation->outer;
-    struct qr_byte_set space = { { 0 } };
-    for (const char *p = " \t\n\r"; *p; p++)
-        space.bits[0] |= UINT64_C(1) << *p;
     if (s->notation->white_space && !(s->f->flags & QUIRE_GRAMMAR_COMPACT))
-        e.space =
-            qr_regex_repeat(s->regexes, qr_regex_bytes(s->regexes, &space), 0, QR_REGEX_UNBOUNDED);
+        e.space = white_space(s);
     for (uint32_t i = reach->list.n; i-- > 0;) {
         build_entry(&e, &list[i]);
         if (i % 16 == 0 && !qr_schema_check(s))
