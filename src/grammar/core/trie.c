@@ -2,6 +2,7 @@
 #include "grammar/core/trie.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include <quire/grammar.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,8 +156,7 @@ quire_status quire_grammar_vocab_create(const struct quire_tokenizer *tok,
     if (out == NULL)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (tok == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "tok is NULL");
+    QR_TRY(qr_handle_check(tok, QR_KIND_TOKENIZER, "tok", err));
     struct quire_grammar_vocab *v = qr_calloc(allocator, 1, sizeof *v);
     if (v == NULL)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the vocabulary");
