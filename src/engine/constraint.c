@@ -63,7 +63,9 @@ static quire_status acquire(struct quire_engine *e, const struct quire_request_p
 {
     struct quire_error inner = QUIRE_ERROR_INIT;
     const quire_status s = qr_grammar_cache_acquire(&e->grammars, p, out, &inner);
-    return s == QUIRE_OK ? s : qr_fail(err, s, "grammar_text: %s", inner.msg);
+    if (s == QUIRE_OK)
+        return s;
+    return qr_fail(err, s, s == QUIRE_E_NOMEM ? "%s" : "grammar_text: %s", inner.msg);
 }
 
 quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,

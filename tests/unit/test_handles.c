@@ -158,6 +158,8 @@ static void check_tokenizer(void *object)
     REFUSED("tok", quire_tokenizer_encode_spans(tok, "a", 1, NULL, 0, 0, NULL, 0, &n, &err));
     REFUSED("tok", quire_tokenizer_decode(tok, NULL, 0, 0, NULL, 0, &n, &err));
     REFUSED("tok", quire_detokenizer_create(tok, 0, &d, &err));
+    struct quire_grammar_vocab *vocab;
+    REFUSED("tok", quire_grammar_vocab_create(tok, NULL, &vocab, &err));
     assert_int_equal(quire_tokenizer_vocab_size(tok), 0);
     assert_int_equal(quire_tokenizer_token_type(tok, 0), QUIRE_TOKEN_UNDEFINED);
     assert_false(quire_tokenizer_is_special(tok, 0) || quire_tokenizer_is_eog(tok, 0));
@@ -254,6 +256,8 @@ static void check_engine(void *object)
     assert_int_equal(quire_engine_active_count(object), 0);
     assert_null(quire_engine_model(object));
     assert_null(quire_engine_tokenizer(object));
+    struct quire_grammar_vocab *vocab;
+    REFUSED("engine", quire_engine_grammar_vocab(object, &vocab, &err));
     REFUSED("engine", quire_engine_render_prompt(object, &rp, true, &prompt, &err));
     REFUSED("engine", quire_engine_encode_prompt(object, NULL, NULL, 0, &n_tokens, &err));
     struct quire_grammar_vocab *vocab;

@@ -2,6 +2,7 @@
 #include "grammar/core/trie.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include <quire/grammar.h>
 #include <stdlib.h>
 #include <string.h>
