@@ -260,8 +260,6 @@ static void check_engine(void *object)
     REFUSED("engine", quire_engine_grammar_vocab(object, &vocab, &err));
     REFUSED("engine", quire_engine_render_prompt(object, &rp, true, &prompt, &err));
     REFUSED("engine", quire_engine_encode_prompt(object, NULL, NULL, 0, &n_tokens, &err));
-    struct quire_grammar_vocab *vocab;
-    REFUSED("engine", quire_engine_grammar_vocab(object, &vocab, &err));
     quire_engine_close(object);
 }
 
