@@ -2,9 +2,9 @@
 /* session.h - the conversations with an open model. */
 #ifndef QUIRE_CHAT_SESSION_H
 #define QUIRE_CHAT_SESSION_H
+#include "answer_output.h"
 #include "conversation_list.h"
 #include "options.h"
-#include "output.h"
 #include "repeat_guard.h"
 #include "settings.h"
 

@@ -3,10 +3,13 @@
 set(QUIRE_MODULES base kernels kv attention linear generic)
 if(QUIRE_WITH_TEXT)
   list(APPEND QUIRE_MODULES json format model model/config model/load model/forward model/arch
-    tokenizer jinja chat_format engine engine/speculation)
+    tokenizer jinja chat_format chat_format/output
+    chat_format/output/formats grammar grammar/regex grammar/core
+    grammar/front_end grammar/json_schema engine engine/speculation)
 endif()
 set(QUIRE_SOURCES)
-set(QUIRE_ZEROED_MODULES base format model model/config model/load tokenizer jinja chat_format engine
+set(QUIRE_ZEROED_MODULES base format model model/config model/load tokenizer jinja chat_format
+  chat_format/output chat_format/output/formats grammar grammar/regex grammar/core grammar/front_end grammar/json_schema engine
   engine/speculation)
 foreach(module IN LISTS QUIRE_MODULES)
   file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${module}/*.c)

@@ -14,7 +14,8 @@ if(QUIRE_BUILD_CHAT AND QUIRE_WITH_TEXT)
 endif()
 
 if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
-  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/tensor_file.c
+  file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/json_slice.c
+    ${PROJECT_SOURCE_DIR}/bench/tensor_file.c
     ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   add_executable(quire-eval ${eval_sources})
   target_link_libraries(quire-eval PRIVATE quire quire_json quire_flags ${QUIRE_LIBM})

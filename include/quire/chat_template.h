@@ -53,9 +53,6 @@ struct quire_chat_template;
 /** A rendered prompt: text and provenance of each byte. Immutable, independent of its template. */
 struct quire_chat_prompt;
 
-/** Length of a NUL-terminated string. */
-#define QUIRE_NUL_TERMINATED ((size_t)-1)
-
 struct quire_chat_template_params {
     uint32_t struct_size; /**< sizeof(struct quire_chat_template_params) */
     /** Borrowed; must outlive the template and its prompts. NULL: the C library. The temporary

@@ -184,6 +184,13 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire
 QUIRE_API const struct quire_model *quire_engine_model(const struct quire_engine *engine);
 QUIRE_API const struct quire_tokenizer *quire_engine_tokenizer(const struct quire_engine *engine);
 
+/** The vocabulary of the engine's tokenizer for quire_grammar_compile(), prepared by the first
+ *  call; borrowed. Its grammars are destroyed before the engine is closed.
+ *  QUIRE_E_INVALID_ARG, QUIRE_E_NOMEM. */
+QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_grammar_vocab(struct quire_engine *engine,
+                                                                   struct quire_grammar_vocab **out,
+                                                                   struct quire_error *err);
+
 /* ---- Requests (quire/engine_request.h) ---- */
 
 /** Fills in the sampling parameters that the model's author recommends; parameters without a

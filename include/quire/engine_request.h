@@ -5,6 +5,7 @@
 #include <quire/beam_search.h>
 #include <quire/chat_template.h>
 #include <quire/event_callback.h>
+#include <quire/grammar.h>
 #include <quire/model.h>
 #include <quire/prompt_part.h>
 #include <quire/sampling.h>
@@ -30,6 +31,9 @@ enum {
     /** computes the prompt and ends with QUIRE_FINISH_LENGTH, without sampling a token: with ECHO
      *  and log-probabilities it scores a text, otherwise it fills the prefix cache */
     QUIRE_REQUEST_PROMPT_ONLY = 1u << 6,
+    /** with a grammar: forced tokens are sampled one by one like others. Without it the engine
+     *  appends text that must follow in its canonical tokens and computes it as one chunk */
+    QUIRE_REQUEST_NO_FAST_FORWARD = 1u << 7,
 };
 
 /** What a request computes. Append only. */
@@ -152,6 +156,20 @@ struct quire_request_params {
     uint32_t beam_width;
     enum quire_beam_stopping early_stopping; /**< without beam_width no effect */
     double length_penalty; /**< finite: exponent of the length in scores of beams; default 1 */
+    /** Constrains the answers: tokens that the grammar does not allow are not sampled, after
+     *  logits_hook; the answer ends with QUIRE_FINISH_STOP when the grammar allows nothing more,
+     *  and with an end-of-generation token only where it may end. min_tokens and
+     *  QUIRE_REQUEST_IGNORE_EOS do not make it longer than the grammar. At most one of `grammar`,
+     *  which was compiled for quire_engine_grammar_vocab() and is borrowed until the answers have
+     *  ended, and a text that submit compiles (has_grammar); the engine keeps compiled grammars.
+     *  Not combined with beam_width. Forced tokens have the log-probability 0 */
+    struct quire_grammar *grammar;
+    const char *grammar_text; /**< as in struct quire_grammar_params */
+    size_t grammar_text_size; /**< bytes, or QUIRE_NUL_TERMINATED */
+    enum quire_grammar_kind grammar_kind;
+    uint32_t grammar_flags; /**< QUIRE_GRAMMAR_* */
+    bool has_grammar;       /**< grammar_kind, grammar_text and grammar_flags are used */
+    uint8_t reserved3[7];   /**< 0 */
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling();

@@ -7,12 +7,14 @@
 #include <quire/attention_merge.h>
 #include <quire/beam_search.h>
 #include <quire/bias.h>
+#include <quire/chat_output.h>
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
 #include <quire/engine_cache.h>
 #include <quire/engine_request.h>
 #include <quire/event_callback.h>
+#include <quire/grammar.h>
 #include <quire/kv_cache.h>
 #include <quire/mla.h>
 #include <quire/model.h>

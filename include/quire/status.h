@@ -123,6 +123,9 @@ QUIRE_API const char *quire_status_name(quire_status code);
 /** "MAJOR.MINOR.PATCH" of the linked library, which may be newer than this header. */
 QUIRE_API const char *quire_version(void);
 
+/** Length of a NUL-terminated string, where a function takes the size of a text. */
+#define QUIRE_NUL_TERMINATED ((size_t)-1)
+
 #ifdef __cplusplus
 }
 #endif

@@ -98,6 +98,8 @@ static bool read_message(struct generation *g, json_t *value, const char *path, 
         return false;
     if (out->content == NULL && (role != 3 || is_last))
         return fields_fail(&f, "content", "content is missing.");
+    if (out->content == NULL) /* beside calls; templates join it with other text */
+        out->content = "";
     return read_extra(g, value, error, out);
 }
 

@@ -73,9 +73,9 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
         openai_stream_progress(&c->answer, g, ev->usage,
                                choice_json(choice_index(g, answer), "", 0, json_null(), NULL));
     else if (ev->kind == QUIRE_EVENT_DONE)
-        openai_stream_write(&c->answer, g, answer,
-                            choice_json(choice_index(g, answer), "", 0, json_null(),
-                                        openai_finish_reason(ev->reason)));
+        openai_stream_write(
+            &c->answer, g, answer,
+            choice_json(choice_index(g, answer), "", 0, json_null(), openai_finish_reason(answer)));
 }
 
 static void finish(struct generation *g)
@@ -90,7 +90,7 @@ static void finish(struct generation *g)
         const struct answer *a = &g->answers[i];
         json_t *logprobs = a->data ? json_incref(a->data) : json_null();
         json_build_append(&choices, choice_json(i, a->text.data ? a->text.data : "", a->text.size,
-                                                logprobs, openai_finish_reason(a->reason)));
+                                                logprobs, openai_finish_reason(a)));
     }
     const struct generation_usage u = generation_usage(g);
     json_t *answer = openai_object(&c->answer, g, c->answer.object, choices);

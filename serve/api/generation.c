@@ -34,17 +34,15 @@ static void free_generation(struct generation *g)
     struct generation_run *run = g->run;
     if (g->format->destroy != NULL)
         g->format->destroy(g);
-    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++) {
-        text_free(&g->answers[i].text);
-        json_decref(g->answers[i].data);
-        free(g->answers[i].values);
-    }
+    for (uint32_t i = 0; g->answers != NULL && i < g->n_requests * g->choices; i++)
+        answer_free(&g->answers[i]);
     for (struct block *b = run->blocks; b != NULL;) {
         struct block *next = b->next;
         free(b);
         b = next;
     }
     json_decref(g->body);
+    json_decref(g->tools);
     free(g->answers);
     free(g->requests);
     free(run->items);
@@ -218,7 +216,9 @@ bool generation_engine_error(const struct generation *g, uint32_t index, quire_s
         return false;
     if (n < sizeof name)
         memcpy(name, error->message, n);
-    if (status == QUIRE_E_UNSUPPORTED)
+    if (strcmp(name, "grammar_text") == 0 && g->grammar_param != NULL)
+        snprintf(error->param, sizeof error->param, "%s", g->grammar_param);
+    else if (status == QUIRE_E_UNSUPPORTED)
         snprintf(error->param, sizeof error->param, "model");
     else if (json_object_get(g->body, name) != NULL)
         snprintf(error->param, sizeof error->param, "%s", name);
@@ -235,6 +235,8 @@ static void submit(void *user)
     struct generation *g = user;
     struct generation_run *run = g->run;
     struct quire_error err = QUIRE_ERROR_INIT;
+    if (run->n_submitted == 0 && !output_choice_apply(g, &run->error))
+        return;
     for (uint32_t i = run->n_submitted; i < run->job_end; i++) {
         const quire_status s =
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);

@@ -6,30 +6,20 @@
  * every event on the event loop. When the client has gone the requests are cancelled. */
 #ifndef QUIRE_SERVE_GENERATION_H
 #define QUIRE_SERVE_GENERATION_H
+#include "answer.h"
 #include "error.h"
 #include "exchange.h"
 #include "loop.h"
+#include "output_choice.h"
 #include "registry.h"
-#include "text.h"
 #include "trace.h"
 #include <jansson.h>
 #include <quire/quire.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What one request has answered so far, per choice. */
-struct answer {
-    struct text text; /* generated text, with KEEP_TEXT */
-    enum quire_finish_reason reason;
-    struct quire_usage usage;
-    json_t *data;  /* of the format, e.g. log-probabilities; dropped with the generation */
-    float *values; /* EMBED and SCORE: [n_values] */
-    size_t n_values;
-    bool done;
-};
-
 enum generation_flags {
-    KEEP_TEXT = 1u << 0,  /* collect answer.text */
+    KEEP_TEXT = 1u << 0,  /* collect text, reasoning and calls of the answers */
     KEEP_ALIVE = 1u << 1, /* while nothing is sent, an SSE comment every 10 s once streaming */
 };
 
@@ -43,7 +33,8 @@ struct generation_format {
     bool (*work)(struct generation *g, struct api_error *error);
     /* The requests are queued: a streaming format begins its stream. May be NULL. */
     void (*started)(struct generation *g);
-    /* Event of request `index`, after the answer was updated. May be NULL. */
+    /* Event of request `index`, after the answer was updated and split into answer->pieces. May be
+     * NULL. */
     void (*event)(struct generation *g, uint32_t index, struct answer *answer,
                   const struct quire_event *ev);
     /* All requests have ended: completes the answer (exchange_reply_json or exchange_end). */
@@ -61,11 +52,14 @@ struct generation {
     const struct generation_format *format;
     unsigned flags; /* enum generation_flags */
     json_t *body;   /* owned: strings of the requests may point into it */
+    json_t *tools;  /* owned: [tools] of the first request in OpenAI's notation, or NULL */
     void *state;    /* of the format */
     struct model *model;
     struct quire_request_params *requests; /* [n_requests], malloc */
     uint32_t n_requests;
     struct quire_sampling_params sampling;   /* requests[i].sampling points to it or is NULL */
+    struct output_choice output;             /* how the first request's answers are split */
+    const char *grammar_param;               /* parameter that constrains the answers, or NULL */
     struct sampling_choice *sampling_choice; /* of sampling_fields.c */
 
     /* managed here */

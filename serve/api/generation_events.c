@@ -5,8 +5,6 @@
 #include "metrics.h"
 #include "server.h"
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Events of a turn; then other descriptors are served, and the engine's stays readable. */
 enum { MAX_EVENTS_PER_TURN = 512 };
@@ -22,32 +20,6 @@ static void update_times(struct generation *g)
         metrics_inter_token(metrics, g->model, now - g->last_token);
     }
     g->last_token = now;
-}
-
-static void update_answer(struct generation *g, struct answer *a, const struct quire_event *ev)
-{
-    if (ev->usage != NULL)
-        a->usage = *ev->usage;
-    switch (ev->kind) {
-    case QUIRE_EVENT_TEXT:
-        update_times(g);
-        if (g->flags & KEEP_TEXT)
-            text_add(&a->text, ev->text, ev->text_size);
-        break;
-    case QUIRE_EVENT_VECTOR:
-        a->values = malloc(ev->n_values * sizeof *a->values);
-        if (a->values != NULL) {
-            memcpy(a->values, ev->values, ev->n_values * sizeof *a->values);
-            a->n_values = ev->n_values;
-        }
-        break;
-    case QUIRE_EVENT_DONE:
-        a->reason = ev->reason;
-        a->done = true;
-        break;
-    default:
-        break;
-    }
 }
 
 /* All answers of a request have ended. */
@@ -76,7 +48,7 @@ static struct api_error event_error(const struct generation *g, const struct ans
     } else if (ev->kind == QUIRE_EVENT_DONE && ev->reason == QUIRE_FINISH_DEADLINE) {
         api_fail(&e, 504, "timeout", NULL, "The answer took more than %g seconds.",
                  g->server->options.request_timeout);
-    } else if (a->text.failed || (ev->kind == QUIRE_EVENT_VECTOR && a->values == NULL)) {
+    } else if (a->failed) {
         api_fail(&e, 500, NULL, NULL, "out of memory");
     }
     return e;
@@ -88,7 +60,9 @@ static void handle_event(const struct quire_event *ev)
     struct generation *g = item->g;
     struct generation_run *run = g->run;
     struct answer *a = &g->answers[item->index * g->choices + ev->choice];
-    update_answer(g, a, ev);
+    if (ev->kind == QUIRE_EVENT_TEXT)
+        update_times(g);
+    answer_update(a, ev, (g->flags & KEEP_TEXT) != 0);
     const bool request_done = ev->kind == QUIRE_EVENT_DONE && ++item->n_done == g->choices;
     if (request_done)
         request_ended(item);

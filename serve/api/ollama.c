@@ -6,6 +6,9 @@
 #include "ollama_common.h"
 #include "openai_answer.h"
 #include "server.h"
+#include "structure_fields.h"
+#include "template_fields.h"
+#include "tool_fields.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -15,17 +18,38 @@ struct ollama {
     bool load; /* no prompt: the model is opened, nothing is computed */
 };
 
-/* An object with a piece of text. */
-static json_t *piece(const struct generation *g, const char *text, size_t size, bool done)
+static json_t *string_of(const struct text *t)
+{
+    return json_stringn(t->data ? t->data : "", t->size);
+}
+
+/* Calls with their arguments as objects, in Ollama's notation. */
+static json_t *calls_json(const struct answer *a)
+{
+    json_t *calls = json_array();
+    for (size_t i = 0; i < a->n_calls; i++)
+        json_build_append(&calls, json_pack("{s:{s:i, s:o, s:o}}", "function", "index", (int)i,
+                                            "name", string_of(&a->calls[i].name), "arguments",
+                                            answer_call_arguments(&a->calls[i])));
+    return calls;
+}
+
+/* An object with pieces of an answer: content, thinking, calls. */
+static json_t *piece(const struct generation *g, const struct answer *a, bool done)
 {
     const struct ollama *o = g->state;
     json_t *object =
         json_pack("{s:s, s:o}", "model", g->model->name, "created_at", ollama_time(time(NULL)));
+    json_t *message = json_pack("{s:s, s:o}", "role", "assistant", "content", string_of(&a->text));
+    if (a->reasoning.size > 0)
+        json_build_set(o->chat ? &message : &object, "thinking", string_of(&a->reasoning));
+    if (a->n_calls > 0)
+        json_build_set(&message, "tool_calls", calls_json(a));
     if (o->chat)
-        json_build_set(&object, "message",
-                       json_pack("{s:s, s:s%}", "role", "assistant", "content", text, size));
+        json_build_set(&object, "message", json_incref(message));
     else
-        json_build_set(&object, "response", json_stringn(text, size));
+        json_build_set(&object, "response", string_of(&a->text));
+    json_decref(message);
     json_build_set(&object, "done", json_boolean(done));
     return object;
 }
@@ -52,19 +76,40 @@ static void event(struct generation *g, uint32_t index, struct answer *answer,
                   const struct quire_event *ev)
 {
     const struct ollama *o = g->state;
+    struct answer part = { 0 };
     (void)index;
-    (void)answer;
-    if (o->stream && ev->kind == QUIRE_EVENT_TEXT && ev->text_size > 0)
-        send_line(g, piece(g, ev->text, ev->text_size, false));
+    if (!o->stream)
+        return;
+    for (size_t i = 0; i < answer->n_pieces; i++) {
+        const struct piece *p = &answer->pieces[i];
+        if (p->kind == PIECE_CALL) /* calls come whole, at the end */
+            continue;
+        text_add(p->kind == PIECE_TEXT ? &part.text : &part.reasoning, p->text, p->size);
+        send_line(g, piece(g, &part, false));
+        answer_free(&part);
+        part = (struct answer){ 0 };
+    }
+    if (ev->kind == QUIRE_EVENT_DONE && answer->n_calls > 0) {
+        part.calls = answer->calls;
+        part.n_calls = answer->n_calls;
+        send_line(g, piece(g, &part, false));
+    }
+}
+
+/* Ollama knows no reason of its own for calls. */
+static const char *done_reason(enum quire_finish_reason reason)
+{
+    return reason == QUIRE_FINISH_LENGTH ? "length" : "stop";
 }
 
 static void finish(struct generation *g)
 {
     const struct ollama *o = g->state;
-    const struct text *t = g->answers ? &g->answers[0].text : &(struct text){ 0 };
-    json_t *last = piece(g, t->data ? t->data : "", t->size, true);
+    static const struct answer nothing;
+    const bool whole = g->answers != NULL && !exchange_is_streaming(g->exchange);
+    json_t *last = piece(g, whole ? &g->answers[0] : &nothing, true);
     json_build_set(&last, "done_reason",
-                   json_string(o->load ? "load" : openai_finish_reason(g->answers[0].reason)));
+                   json_string(o->load ? "load" : done_reason(g->answers[0].reason)));
     if (!o->load)
         ollama_add_durations(&last, g, true);
     if (!exchange_is_streaming(g->exchange)) {
@@ -105,6 +150,37 @@ static const struct generation_format load_format = { .work = no_work, .finish =
 
 static const char *const harmless[] = { "keep_alive", NULL };
 
+/* `format`: "json", or a JSON schema; "" is none. */
+static bool read_format(struct fields *f, struct generation *g)
+{
+    json_t *v;
+    if (!fields_value(f, "format", &v) || (json_is_string(v) && json_string_length(v) == 0))
+        return f->error->status == 0;
+    if (json_is_object(v))
+        return structure_set_schema(g, "format", v, false, f->error);
+    if (!json_is_string(v) || strcmp(json_string_value(v), "json") != 0)
+        return fields_fail(f, "format", "format must be \"json\" or a JSON schema.");
+    structure_set_json_object(g, "format");
+    return true;
+}
+
+/* `think`: true, false or an effort, for the template. */
+static bool read_think(struct fields *f, struct generation *g)
+{
+    json_t *v, *variables;
+    if (!fields_value(f, "think", &v))
+        return f->error->status == 0;
+    if (!json_is_boolean(v) && !json_is_string(v))
+        return fields_fail(f, "think", "think must be a boolean or a string.");
+    if (json_is_boolean(v))
+        variables = json_pack("{s:O}", "enable_thinking", v);
+    else
+        variables = json_pack("{s:b, s:O}", "enable_thinking", 1, "reasoning_effort", v);
+    g->requests[0].variables_json = template_fields_dump(g, variables, f->error);
+    json_decref(variables);
+    return f->error->status == 0;
+}
+
 /* What both routes have in common. */
 static bool read_common(struct fields *f, struct generation *g, bool chat)
 {
@@ -117,12 +193,9 @@ static bool read_common(struct fields *f, struct generation *g, bool chat)
     if (!ollama_read_model(f, g) || !ollama_read_options(f, g))
         return false;
     fields_boolean(f, "stream", &o->stream);
-    g->flags = o->stream ? 0 : KEEP_TEXT;
-    json_t *v = json_object_get(g->body, "format");
-    fields_unsupported(f, "format", json_is_string(v) ? json_string("") : NULL);
-    fields_unsupported(f, "think", json_false());
+    g->flags = KEEP_TEXT;
     fields_unsupported(f, "logprobs", json_false());
-    return f->error->status == 0;
+    return read_format(f, g) && read_think(f, g);
 }
 
 static void only_load(struct generation *g)
@@ -152,9 +225,10 @@ static bool parse_chat(struct generation *g, struct api_error *error)
     json_t *messages = NULL;
     if (!read_common(&f, g, true))
         return false;
-    fields_unsupported(&f, "tools", json_array());
+    g->output.parse = true;
     fields_array(&f, "messages", 4096, &messages);
-    if (!fields_finish(&f, harmless) || !refuse_images(messages, error))
+    if (!tool_fields_read(&f, g, TOOLS_OPENAI) || !fields_finish(&f, harmless) ||
+        !refuse_images(messages, error))
         return false;
     if (json_array_size(messages) > 0)
         return chat_messages_read(g, &g->requests[0], messages, "messages", error);
@@ -198,8 +272,10 @@ static bool parse_generate(struct generation *g, struct api_error *error)
         g->requests[0].text = prompt;
         g->requests[0].text_size = strlen(prompt);
         g->requests[0].text_flags = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_PARSE_SPECIAL;
-    } else if (!set_conversation(g, system, prompt)) {
-        return api_fail(error, 500, NULL, NULL, "out of memory");
+    } else {
+        g->output.parse = true;
+        if (!set_conversation(g, system, prompt))
+            return api_fail(error, 500, NULL, NULL, "out of memory");
     }
     return true;
 }

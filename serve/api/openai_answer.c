@@ -91,9 +91,11 @@ bool openai_read_max_tokens(struct generation *g, struct fields *f, bool allow_z
     return f->error->status == 0;
 }
 
-const char *openai_finish_reason(enum quire_finish_reason reason)
+const char *openai_finish_reason(const struct answer *a)
 {
-    return reason == QUIRE_FINISH_LENGTH ? "length" : "stop";
+    if (a->reason == QUIRE_FINISH_LENGTH)
+        return "length";
+    return a->has_calls ? "tool_calls" : "stop";
 }
 
 json_t *openai_usage(const struct generation_usage *u)

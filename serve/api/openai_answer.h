@@ -43,8 +43,8 @@ bool openai_answer_read_stream(struct openai_answer *a, struct generation *g, st
 bool openai_read_max_tokens(struct generation *g, struct fields *f, bool allow_zero,
                             int64_t initial);
 
-/* "stop" or "length". */
-const char *openai_finish_reason(enum quire_finish_reason reason);
+/* "stop", "length" or "tool_calls". */
+const char *openai_finish_reason(const struct answer *a);
 
 /* prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details */
 json_t *openai_usage(const struct generation_usage *u);

@@ -6,37 +6,19 @@
 #include "json_build.h"
 #include "openai_answer.h"
 #include "response_answer.h"
+#include "response_input.h"
 #include "response_store.h"
 #include "sampling_fields.h"
 #include "server.h"
+#include "structure_fields.h"
 #include "template_fields.h"
+#include "tool_fields.h"
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_ITEMS = 4096, MAX_LOGPROBS = 20 };
 
 /* ---- The conversation */
-
-/* One item of `input` as a message {role, content}; NULL: *error. */
-static json_t *item_message(json_t *item, size_t index, struct api_error *error)
-{
-    static const char *const types[] = { "message", NULL };
-    struct fields f;
-    char path[40];
-    unsigned type;
-    const char *role = NULL;
-    json_t *content = NULL;
-    snprintf(path, sizeof path, "input[%zu]", index);
-    fields_init(&f, item, path, error);
-    fields_choice(&f, "type", types, &type);
-    if (!fields_string(&f, "role", &role))
-        fields_fail(&f, "role", "role is missing.");
-    if (!fields_value(&f, "content", &content))
-        fields_fail(&f, "content", "content is missing.");
-    if (error->status != 0)
-        return NULL;
-    return json_pack("{s:s, s:O}", "role", role, "content", content);
-}
 
 /* `input` as messages; NULL: *error. */
 static json_t *input_messages(struct fields *f, json_t *input)
@@ -47,7 +29,7 @@ static json_t *input_messages(struct fields *f, json_t *input)
     } else if (json_is_array(input) && json_array_size(input) > 0 &&
                json_array_size(input) <= MAX_ITEMS) {
         for (size_t i = 0; i < json_array_size(input) && f->error->status == 0; i++)
-            json_build_append(&messages, item_message(json_array_get(input, i), i, f->error));
+            response_input_add(&messages, json_array_get(input, i), i, f->error);
     } else {
         fields_fail(f, "input", "input must be a string or an array of 1 to %d items.", MAX_ITEMS);
     }
@@ -93,23 +75,18 @@ static bool set_messages(struct fields *f, struct generation *g, const json_t *e
 
 /* ---- Parameters */
 
-static bool read_text(struct fields *f)
+static bool read_text(struct fields *f, struct generation *g)
 {
     static const char *const verbosities[] = { "medium", NULL };
-    struct fields t, format;
+    struct fields t;
     json_t *text, *object;
-    const char *type = "text";
     unsigned verbosity;
     if (!fields_object(f, "text", &text))
         return f->error->status == 0;
     fields_init(&t, text, "text", f->error);
     fields_choice(&t, "verbosity", verbosities, &verbosity);
-    if (fields_object(&t, "format", &object)) {
-        fields_init(&format, object, "text.format", f->error);
-        fields_string(&format, "type", &type);
-        if (strcmp(type, "text") != 0)
-            fields_fail(&format, "type", "text.format of a type other than text is not supported.");
-    }
+    if (fields_object(&t, "format", &object))
+        structure_read_format(f, g, object, "text.format", true);
     return fields_finish(&t, NULL);
 }
 
@@ -154,10 +131,6 @@ static bool read_logprobs(struct fields *f, struct generation *g)
 
 static void refuse_unsupported(struct fields *f)
 {
-    json_t *choice = json_object_get(f->object, "tool_choice");
-    const bool none = json_is_string(choice) && strcmp(json_string_value(choice), "none") == 0;
-    fields_unsupported(f, "tool_choice", json_string(none ? "none" : "auto"));
-    fields_unsupported(f, "tools", json_array());
     fields_unsupported(f, "background", json_false());
     fields_unsupported(f, "conversation", NULL);
     fields_unsupported(f, "prompt", NULL);
@@ -170,19 +143,21 @@ static json_t *echo_json(const json_t *body, bool store)
     static const char *const names[] = {
         "instructions", "max_output_tokens", "previous_response_id", "temperature", "top_p", "user"
     };
-    json_t *echo = json_pack("{s:b, s:[], s:s, s:b, s:s, s:b, s:{s:{s:s}}}", "parallel_tool_calls",
-                             1, "tools", "tool_choice", "auto", "store", store, "truncation",
-                             "disabled", "background", 0, "text", "format", "type", "text");
+    static const char *const with_default[] = { "metadata", "parallel_tool_calls", "reasoning",
+                                                "text",     "tool_choice",         "tools" };
+    json_t *echo = json_pack("{s:{}, s:b, s:{s:n, s:n}, s:{s:{s:s}}, s:s, s:[], s:b, s:s, s:b}",
+                             "metadata", "parallel_tool_calls", 1, "reasoning", "effort", "summary",
+                             "text", "format", "type", "text", "tool_choice", "auto", "tools",
+                             "store", store, "truncation", "disabled", "background", 0);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         json_t *v = json_object_get(body, names[i]);
         json_build_set(&echo, names[i], v ? json_incref(v) : json_null());
     }
-    json_t *metadata = json_object_get(body, "metadata");
-    json_build_set(&echo, "metadata", metadata ? json_incref(metadata) : json_object());
-    json_t *reasoning = json_object_get(body, "reasoning");
-    json_build_set(&echo, "reasoning",
-                   reasoning ? json_incref(reasoning)
-                             : json_pack("{s:n, s:n}", "effort", "summary"));
+    for (size_t i = 0; i < sizeof with_default / sizeof with_default[0]; i++) {
+        json_t *v = json_object_get(body, with_default[i]);
+        if (v != NULL && !json_is_null(v))
+            json_build_set(&echo, with_default[i], json_incref(v));
+    }
     return echo;
 }
 
@@ -193,7 +168,6 @@ static const char *const harmless[] = { "user",
                                         "prompt_cache_key",
                                         "prompt_cache_retention",
                                         "max_tool_calls",
-                                        "parallel_tool_calls",
                                         NULL };
 
 static bool read_parameters(struct fields *f, struct generation *g)
@@ -208,9 +182,11 @@ static bool read_parameters(struct fields *f, struct generation *g)
     fields_object(f, "metadata", &metadata);
     refuse_unsupported(f);
     if (!openai_answer_read_stream(&r->common, g, f) || !sampling_fields_read(f, g) ||
-        !read_text(f) || !read_reasoning(f, g) || !template_fields_read(f, g) ||
-        !read_logprobs(f, g))
+        !read_text(f, g) || !read_reasoning(f, g) || !template_fields_read(f, g) ||
+        !read_logprobs(f, g) || !tool_fields_read(f, g, TOOLS_RESPONSES) ||
+        !tool_fields_read_choice(f, g, TOOLS_RESPONSES))
         return false;
+    g->output.parse = true;
     if (g->requests[0].n > 1)
         return fields_fail(f, "n", "n must be 1.");
     g->flags |= KEEP_TEXT;
@@ -228,7 +204,6 @@ static bool parse(struct generation *g, struct api_error *error)
     fields_init(&f, g->body, "", error);
     if (!openai_answer_init(&r->common, g, &f, "resp") || !read_parameters(&f, g))
         return false;
-    snprintf(r->item_id, sizeof r->item_id, "msg%s", r->common.id + strlen("resp"));
     if (fields_string(&f, "previous_response_id", &previous)) {
         earlier = response_store_find(g->server->responses, g->exchange->key, previous);
         if (earlier == NULL)

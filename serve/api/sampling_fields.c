@@ -2,6 +2,7 @@
 #include "sampling_fields.h"
 #include "keys.h"
 #include "server.h"
+#include "structure_fields.h"
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -260,24 +261,6 @@ static void read_request(struct fields *f, struct generation *g)
     read_stop_tokens(f, g, r);
 }
 
-/* Structured output. */
-static void refuse_constraints(struct fields *f)
-{
-    static const char *const names[] = { "grammar",           "json_schema",   "guided_json",
-                                         "guided_regex",      "guided_choice", "guided_grammar",
-                                         "structured_outputs" };
-    json_t *format;
-    if (fields_object(f, "response_format", &format)) {
-        const char *type = json_string_value(json_object_get(format, "type"));
-        if (type == NULL || strcmp(type, "text") != 0)
-            fields_fail(f, "response_format",
-                        "response_format of a type other than text is not "
-                        "supported.");
-    }
-    for (unsigned i = 0; i < sizeof names / sizeof names[0]; i++)
-        fields_unsupported(f, names[i], NULL);
-}
-
 bool sampling_fields_read(struct fields *f, struct generation *g)
 {
     struct sampling_choice *c = generation_alloc(g, sizeof *c);
@@ -297,7 +280,7 @@ bool sampling_fields_read(struct fields *f, struct generation *g)
                         "dry_sequence_breakers must be an array of strings of at most %d bytes.",
                         MAX_STRING);
     read_request(f, g);
-    refuse_constraints(f);
+    structure_fields_read(f, g);
     return f->error->status == 0;
 }
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "template_fields.h"
 #include "json_build.h"
+#include "json_text.h"
 #include "text.h"
 #include <string.h>
 
-const char *template_fields_dump(struct generation *g, json_t *value, struct api_error *error)
+const char *template_fields_dump(struct generation *g, const json_t *value, struct api_error *error)
 {
     struct text text = { 0 };
-    json_build_write(&text, json_incref(value));
+    if (value != NULL)
+        json_text_write(&text, value);
+    else
+        text.failed = true;
     char *copy = text.failed ? NULL : generation_alloc(g, text.size + 1);
     if (copy != NULL)
         memcpy(copy, text.data, text.size);

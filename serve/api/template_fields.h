@@ -15,6 +15,7 @@ bool template_fields_read(struct fields *f, struct generation *g);
 bool template_fields_read_ending(struct fields *f, struct generation *g);
 
 /* Text of a JSON value, which lives as long as the generation; NULL: *error. */
-const char *template_fields_dump(struct generation *g, json_t *value, struct api_error *error);
+const char *template_fields_dump(struct generation *g, const json_t *value,
+                                 struct api_error *error);
 
 #endif

@@ -72,6 +72,14 @@ static bool is_encoder(const struct quire_engine *engine)
            info.kind == QUIRE_MODEL_ENCODER;
 }
 
+/* source: of --chat-template-file, or NULL */
+static void set_chat_format(struct model_opening *o, const char *source)
+{
+    if (source == NULL)
+        source = quire_tokenizer_chat_template(quire_engine_tokenizer(o->engine), NULL);
+    o->chat_format = source ? quire_chat_output_detect(source, strlen(source)) : NULL;
+}
+
 static quire_status open_engine(struct model_opening *o, uint32_t flags, struct quire_error *err)
 {
     struct quire_engine_params p;
@@ -88,6 +96,8 @@ static quire_status open_engine(struct model_opening *o, uint32_t flags, struct 
         p.target_itl = 0;
         s = quire_engine_open(&p, &o->engine, err);
     }
+    if (s == QUIRE_OK)
+        set_chat_format(o, source);
     free(source);
     return s;
 }

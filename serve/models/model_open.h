@@ -21,7 +21,8 @@ struct model_opening {
     struct quire_engine *engine;
     struct quire_engine_info info;
     struct quire_model_info model_info;
-    uint64_t bytes; /* memory of the open model */
+    const char *chat_format; /* by the marks in the chat template; NULL without one */
+    uint64_t bytes;          /* memory of the open model */
 };
 
 void model_opening_init(struct model_opening *o, struct server *server, const struct model *m,

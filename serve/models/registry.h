@@ -25,10 +25,11 @@ struct model {
     struct quire_engine *engine;   /* OPEN only */
     struct quire_engine_info info; /* of the open engine, or of the last one */
     struct quire_model_info model_info;
-    uint32_t n_users;      /* generations that hold it: it is not closed meanwhile */
-    uint32_t n_answers;    /* submitted and not ended */
-    double answer_seconds; /* moving average of the time of an answer, 0 = none yet */
-    struct model_io *io;   /* state of the registry */
+    const char *chat_format; /* of the open engine (quire/chat_output.h), or NULL */
+    uint32_t n_users;        /* generations that hold it: it is not closed meanwhile */
+    uint32_t n_answers;      /* submitted and not ended */
+    double answer_seconds;   /* moving average of the time of an answer, 0 = none yet */
+    struct model_io *io;     /* state of the registry */
 };
 
 /* Reads the list of models from the options. events(m) is called when the engine of m may have

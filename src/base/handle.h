@@ -23,6 +23,10 @@ enum qr_kind {
     QR_KIND_CHAT_PROMPT,
     QR_KIND_THREADS,
     QR_KIND_HOST_TEAM,
+    QR_KIND_GRAMMAR_VOCAB,
+    QR_KIND_GRAMMAR,
+    QR_KIND_GRAMMAR_MATCHER,
+    QR_KIND_CHAT_OUTPUT,
 };
 
 /* First member of a public object. Objects are created with their kind; qr_handle_end precedes the

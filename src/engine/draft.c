@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/keyed_hash.h"
+#include "engine/constraint.h"
 #include "engine/draft_model.h"
 #include "engine/request.h"
 #include "engine/speculation/prompt_lookup.h"
@@ -67,6 +68,7 @@ static bool prepare_lookup(struct quire_engine *e, struct qr_request *r, uint32_
     r->draft_class = qr_draft_class(match.length);
     r->draft_available =
         qr_prompt_lookup_draft(&lookup, match, r->tokens, r->task.n_tokens, r->draft);
+    r->draft_available = qr_constraint_check_draft(r, r->draft, r->draft_available);
     const struct qr_draft_costs costs = costs_of(e, r->draft_class);
     r->task.n_draft = choose_depth(r, &costs, r->draft_class, r->draft_available);
     return r->task.n_draft > 0;

@@ -352,6 +352,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     quire_status s = open_lock(e, err);
     if (s == QUIRE_OK)
         s = open_parts(e, &p, err);
+    if (s == QUIRE_OK)
+        s = qr_grammar_cache_init(&e->grammars, e->tokenizer, e->allocator, err);
     if (s != QUIRE_OK)
         quire_engine_close(e);
     else
@@ -383,6 +385,7 @@ void quire_engine_close(struct quire_engine *e)
     /* fails only while contexts exist, and the only one is destroyed */
     (void)quire_model_close(e->own_model);
     qr_prompt_close_template(e);
+    qr_grammar_cache_free(&e->grammars);
     quire_tokenizer_close(e->own_tokenizer);
     quire_threads_destroy(e->own_threads);
     close_lock(e);

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "engine/callback.h"
+#include "engine/constraint.h"
 #include "engine/draft_model.h"
 #include "engine/events.h"
 #include "engine/request.h"
@@ -37,6 +38,7 @@ void qr_request_mark_finished(struct quire_engine *e, struct qr_request *r,
 {
     r->finished = true;
     r->final_reason = reason;
+    qr_constraint_free(e, r); /* before the last event: the caller may then destroy its grammar */
     qr_request_touch(e, r);
 }
 

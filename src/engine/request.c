@@ -8,6 +8,7 @@
 #include "base/struct_size.h"
 #include "engine/beam_setup.h"
 #include "engine/clock.h"
+#include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/drive.h"
 #include "engine/events.h"
@@ -106,16 +107,13 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     if (!p->messages && (p->tools_json || p->variables_json))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without messages",
                        p->tools_json ? "tools_json" : "variables_json");
-    const uint32_t known = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_NO_REUSE |
-                           QUIRE_REQUEST_SHOW_SPECIAL | QUIRE_REQUEST_ECHO |
-                           QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_FIXED_DRAFT |
-                           QUIRE_REQUEST_PROMPT_ONLY;
-    if (p->flags & ~known)
+    if (p->flags >= 2 * QUIRE_REQUEST_NO_FAST_FORWARD) /* the last flag */
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
     QR_TRY(check_prompt_only(p, err));
+    QR_TRY(qr_constraint_check(e, p, err));
     if (p->sampling)
         QR_TRY(quire_sampling_validate(p->sampling, e->vocab_size, err));
     return qr_beam_check(e, p, err);
@@ -251,6 +249,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     QR_TRY(copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
+    QR_TRY(qr_constraint_init(e, r, p, err));
     if (p->draft_tokens)
         QR_TRY(qr_draft_init(e, r, p->draft_tokens, err));
     return p->flags & QUIRE_REQUEST_ECHO ? echo_prompt(e, r, err) : QUIRE_OK;
@@ -265,6 +264,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
     s->logit_bias = NULL;
     s->dry_breakers = NULL;
     qr_beam_free(e, r);
+    qr_constraint_free(e, r);
     qr_draft_free(e, r);
     qr_vector_free(e, r);
     qr_output_text_free(&r->output);
@@ -331,10 +331,10 @@ static quire_status claim_slots(struct quire_engine *e, uint32_t n, struct qr_re
     pthread_mutex_unlock(&e->lock);
     if (draining)
         return qr_fail(err, QUIRE_E_CANCELLED, "the engine is draining");
-    return enough ? QUIRE_OK
-                  : qr_fail(err, QUIRE_E_AGAIN,
-                            "%u requests are waiting, running or finished but not polled",
-                            e->n_requests);
+    if (enough)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_AGAIN,
+                   "%u requests are waiting, running or finished but not polled", e->n_requests);
 }
 
 static void release_slots(struct quire_engine *e, struct qr_request *leader)

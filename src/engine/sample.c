@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "engine/beam.h"
 #include "engine/clock.h"
+#include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
 #include "engine/request.h"
@@ -44,7 +45,8 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
         return QUIRE_OK;
     }
-    bool stopped;
+    bool stopped, complete;
+    QR_TRY(qr_constraint_commit(r, token, &complete, err));
     QR_TRY(qr_output_text_push(&r->output, token, &stopped, err));
     r->keys[r->task.n_tokens] = token;
     r->tokens[r->task.n_tokens++] = token;
@@ -52,6 +54,8 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         (void)qr_suffix_automaton_append(&r->automaton, token);
     if (stopped) {
         qr_request_finish(e, r, QUIRE_FINISH_STOP);
+    } else if (complete) {
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
     } else if (r->n_output == r->max_output) {
         qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
     } else if (r->task.n_tokens > e->info.context_length) {
@@ -107,10 +111,16 @@ quire_status qr_draw_token(struct quire_engine *e, const struct qr_request *r, u
 static quire_status sample_token(struct quire_engine *e, struct qr_request *r, float *logits,
                                  struct quire_error *err)
 {
+    bool ends;
+    int32_t token;
     qr_mask_logits(e, r, 0, logits);
     if (r->logits_hook)
         QR_TRY(call_hook(e, r, logits, err));
-    int32_t token;
+    QR_TRY(qr_constraint_mask(e, r, logits, &ends, err));
+    if (ends) {
+        qr_request_flush_and_finish(e, r, QUIRE_FINISH_STOP);
+        return QUIRE_OK;
+    }
     QR_TRY(qr_draw_token(e, r, 0, logits, &r->sampling_state, &token, err));
     if (r->logprobs || r->held) {
         struct quire_token_logprob own,
@@ -123,30 +133,84 @@ static quire_status sample_token(struct quire_engine *e, struct qr_request *r, f
     return append_token(e, r, token, err);
 }
 
-static void sample(struct quire_engine *e, struct qr_request *r, float *logits)
-{
-    struct quire_error err = QUIRE_ERROR_INIT;
-    const quire_status s = sample_token(e, r, logits, &err);
-    if (s != QUIRE_OK)
-        qr_request_fail(e, r, s, &err);
-}
-
-/* Rows of logits of one request: its last token's, and those of its draft. */
-struct draft_rows {
+/* Rows of logits of one request: its last token's, and those of its draft. Where the grammar forces
+ * tokens, these are appended instead of sampled ones. */
+struct answer_rows {
     struct quire_engine *engine;
     struct qr_request *request;
     float *logits; /* [n_draft + 1][vocab_size] */
+    int32_t forced[QR_MAX_FORCED];
+    size_t n_forced, n_taken;
     struct quire_error err;
 };
 
+static void init_rows(struct answer_rows *a, struct quire_engine *e, struct qr_request *r,
+                      float *logits)
+{
+    a->engine = e;
+    a->request = r;
+    a->logits = logits;
+    a->n_forced = a->n_taken = 0;
+    a->err = (struct quire_error)QUIRE_ERROR_INIT;
+}
+
+static quire_status find_forced(struct answer_rows *a)
+{
+    struct qr_request *r = a->request;
+    a->n_taken = a->n_forced = 0;
+    if (!r->constraint.matcher || r->finished || r->flags & QUIRE_REQUEST_NO_FAST_FORWARD)
+        return QUIRE_OK;
+    return qr_constraint_forced(a->engine, r, a->forced, &a->n_forced, &a->err);
+}
+
+/* Appends the next forced token, which had no alternative. */
+static quire_status take_forced(struct answer_rows *a)
+{
+    struct qr_request *r = a->request;
+    const int32_t token = a->forced[a->n_taken++];
+    for (uint32_t k = 0; k < r->n_logprobs; k++)
+        r->logprobs[(size_t)r->task.n_tokens * r->n_logprobs + k] =
+            (struct quire_token_logprob){ k > 1 ? -1 : token, k > 1 ? NAN : 0 };
+    return append_token(a->engine, r, token, &a->err);
+}
+
+/* Appends one token. What is forced is looked for at the beginning of the answer and behind every
+ * sampled token, so that the tokens do not depend on drafts. */
+static quire_status next_token(struct answer_rows *a, float *logits)
+{
+    struct qr_request *r = a->request;
+    if (r->n_output == 0)
+        QR_TRY(find_forced(a));
+    if (a->n_taken < a->n_forced)
+        return take_forced(a);
+    QR_TRY(sample_token(a->engine, r, logits, &a->err));
+    return find_forced(a);
+}
+
+/* Appends the forced tokens that are left: the next step computes them as one chunk. */
+static void take_rest(struct answer_rows *a, quire_status s)
+{
+    while (s == QUIRE_OK && a->n_taken < a->n_forced && !a->request->finished)
+        s = take_forced(a);
+    if (s != QUIRE_OK)
+        qr_request_fail(a->engine, a->request, s, &a->err);
+}
+
+static void sample(struct quire_engine *e, struct qr_request *r, float *logits)
+{
+    struct answer_rows rows;
+    init_rows(&rows, e, r, logits);
+    take_rest(&rows, next_token(&rows, logits));
+}
+
 static quire_status sample_row(void *user, uint32_t row, int32_t *token, bool *ends)
 {
-    struct draft_rows *d = user;
-    struct quire_engine *e = d->engine;
-    struct qr_request *r = d->request;
+    struct answer_rows *a = user;
+    struct quire_engine *e = a->engine;
+    struct qr_request *r = a->request;
     if (row > 0) /* the draft token of this row was accepted */
         qr_scheduler_commit_draft(&e->scheduler, &r->task, 1);
-    QR_TRY(sample_token(e, r, d->logits + (size_t)row * e->vocab_size, &d->err));
+    QR_TRY(next_token(a, a->logits + (size_t)row * e->vocab_size));
     *ends = r->finished;
     *token = *ends ? -1 : r->tokens[r->task.n_tokens - 1];
     return QUIRE_OK;
@@ -154,13 +218,13 @@ static quire_status sample_row(void *user, uint32_t row, int32_t *token, bool *e
 
 static void verify_draft(struct quire_engine *e, struct qr_request *r, float *logits)
 {
-    struct draft_rows rows = { e, r, logits, QUIRE_ERROR_INIT };
+    struct answer_rows rows;
     struct qr_verify_result result;
     const uint32_t n = r->task.n_step_draft;
+    init_rows(&rows, e, r, logits);
     const quire_status s = qr_verify_draft(r->draft, n, sample_row, &rows, &result);
-    if (s != QUIRE_OK)
-        qr_request_fail(e, r, s, &rows.err);
     qr_draft_record(e, r, n, result.n_accepted);
+    take_rest(&rows, s);
 }
 
 /* The other answers of a group continue from the leader's prompt: they share its blocks and its row

@@ -14,6 +14,7 @@
 #include "engine/batch.h"
 #include "engine/chunk_size.h"
 #include "engine/embedding_table.h"
+#include "engine/grammar_cache.h"
 #include "engine/output_text.h"
 #include "engine/scheduler.h"
 #include "engine/speculation/draft_depth.h"
@@ -55,6 +56,14 @@ struct qr_vector_buffers {
 };
 
 struct qr_beam_search;
+
+/* The grammar of an answer; all zero: none. */
+struct qr_constraint {
+    struct quire_grammar_matcher *matcher;
+    uint32_t *mask; /* [n_words] scratch */
+    size_t n_words;
+    struct qr_shared_grammar *shared; /* reference to a grammar of the engine's cache, or NULL */
+};
 
 /* One answer. A request with n answers is a group of n of these; the first one is its leader. */
 struct qr_request {
@@ -139,6 +148,7 @@ struct qr_request {
     bool ready;
     uint64_t ready_number; /* ascending in the list */
     struct qr_request *next_ready, *previous_ready;
+    struct qr_constraint constraint; /* of the step */
 };
 
 struct quire_engine {
@@ -211,6 +221,7 @@ struct quire_engine {
     double model_draft_seconds; /* of one drafted token of the draft model, in the current step */
     struct qr_request *first_ready, *last_ready; /* answers with an event */
     uint64_t n_ready;                            /* that were ever added to the list */
+    struct qr_grammar_cache grammars;
 };
 
 #endif

@@ -66,7 +66,7 @@ def test_streams(server):
         assert all(name == data["type"] for name, data in events), events
         names = [name for name, _ in events]
         middle = names[3:-3]
-        assert names[:3] == ["message_start", "content_block_start", "ping"], names
+        assert names[:3] == ["message_start", "ping", "content_block_start"], names
         assert set(middle) <= {"content_block_delta"}, names
         assert names[-3:] == ["content_block_stop", "message_delta", "message_stop"], names
         text = "".join(data["delta"]["text"] for _, data in events[3:-3])
@@ -90,9 +90,18 @@ def test_bad_values(server):
             ({"system": 5}, "system"), ({"system": "a\0b"}, "system"),
             ({"system": [{"type": "image"}]}, "system[0].type"),
             ({"stop_sequences": [5]}, "stop_sequences"), ({"temperature": -1}, "temperature"),
-            ({"top_k": "x"}, "top_k"), ({"tools": [{"name": "f"}]}, "tools"),
-            ({"tool_choice": {"type": "auto"}}, "tool_choice"),
-            ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, "thinking"),
+            ({"top_k": "x"}, "top_k"), ({"tools": [{}]}, "tools[0].name"), ({"tools": 5}, "tools"),
+            ({"tools": [{"name": "f", "type": "bash_20250124"}]}, "tools[0].type"),
+            ({"tools": [{"name": "f", "input_schema": 5}]}, "tools[0].input_schema"),
+            ({"tool_choice": {"type": "any"}}, "tool_choice"), ({"tool_choice": {"type": "x"}}, "tool_choice.type"),
+            ({"tools": [{"name": "f"}], "tool_choice": {"type": "tool", "name": "g"}}, "tool_choice"),
+            ({"tools": [{"name": "f"}], "tool_choice": {"type": "tool"}}, "tool_choice.name"),
+            ({"thinking": {"type": "loud"}}, "thinking.type"), ({"output_format": {"type": "x"}}, "output_format.type"),
+            ({"output_format": {"type": "json_schema"}}, "output_format.schema"),
+            ({"messages": [{"role": "user", "content": [{"type": "tool_use", "id": "a", "name": "f", "input": {}}]}]},
+             "messages[0].content[0].type"),
+            ({"messages": [{"role": "user", "content": [{"type": "tool_result"}]}]},
+             "messages[0].content[0].tool_use_id"),
             ({"stream": 1}, "stream"), ({"nonsense": 1}, "nonsense"), ({"n": 2}, "n")]:
         status, answer = ask(server, **change)
         assert status == 400 and answer["type"] == "error", (change, answer)

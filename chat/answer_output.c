@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.c - standard output: answers as text or JSON events. */
-#include "output.h"
+/* answer_output.c - standard output: answers as text or JSON events. */
+#include "answer_output.h"
 #include "terminal.h"
 #include <errno.h>
 #include <poll.h>

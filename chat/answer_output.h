@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* output.h - standard output: answers as text, or events as lines of JSON. */
-#ifndef QUIRE_CHAT_OUTPUT_H
-#define QUIRE_CHAT_OUTPUT_H
+/* answer_output.h - standard output: answers as text, or events as lines of JSON. */
+#ifndef QUIRE_CHAT_ANSWER_OUTPUT_H
+#define QUIRE_CHAT_ANSWER_OUTPUT_H
 #include "text.h"
 #include "wrap.h"
 #include <quire/quire.h>

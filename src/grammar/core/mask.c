@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "grammar/core/mask.h"
+#include "base/error.h"
+#include "grammar/regex/json_string.h"
+#include <string.h>
+
+enum {
+    MAX_COVER = 3000,    /* pairs of a search whether a state covers a slice */
+    CACHED_MASKS = 48,   /* 16 KiB each with 128k tokens */
+    MAX_CACHED_PAIRS = 4 /* states of more pairs are not remembered */
+};
+
+struct cached_mask {
+    struct qr_pair pairs[MAX_CACHED_PAIRS];
+    size_t n; /* 0: free */
+    uint64_t last_use;
+    uint32_t *mask;
+};
+
+/* The state after the first `depth` bytes of a token: pairs[at .. at + n). */
+struct level {
+    uint32_t at, n;
+};
+
+struct qr_masks {
+    const struct quire_grammar_vocab *vocab;
+    struct qr_automaton *automaton;
+    qr_regex inner[QR_N_SLICES]; /* what the tokens of a slice match */
+    uint8_t *covered; /* [covered_capacity] by state of the lexer: slice + 1; 0 unknown */
+    size_t covered_capacity;
+    struct level *levels; /* [max_bytes + 1] */
+    struct qr_pair *pairs;
+    size_t pairs_capacity;
+    struct cached_mask cache[CACHED_MASKS];
+    uint64_t uses;
+};
+
+quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_automaton *automaton,
+                          struct qr_masks **out)
+{
+    static const struct qr_char_range plain[] = { { ' ', '!' }, { '#', '[' }, { ']', 0x10ffff } };
+    struct qr_regex_set *set = automaton->set;
+    struct qr_masks *m = qr_calloc(automaton->a, 1, sizeof *m);
+    *out = m;
+    if (m == NULL)
+        return QUIRE_E_NOMEM;
+    m->vocab = vocab;
+    m->automaton = automaton;
+    const qr_regex one = qr_utf8_class(set, plain, 3);
+    m->inner[QR_SLICE_SHORT] = qr_regex_repeat(set, one, 1, QR_SLICE_CHARS);
+    m->inner[QR_SLICE_PLAIN] = qr_regex_repeat(set, one, 1, QR_REGEX_UNBOUNDED);
+    m->levels = qr_calloc(automaton->a, vocab->max_bytes + 1, sizeof *m->levels);
+    return m->levels != NULL ? qr_regex_set_status(set) : QUIRE_E_NOMEM;
+}
+
+void qr_masks_free(struct qr_masks *m)
+{
+    if (m == NULL)
+        return;
+    const struct quire_allocator *a = m->automaton->a;
+    for (int i = 0; i < CACHED_MASKS; i++)
+        qr_free(a, m->cache[i].mask, m->vocab->n_words, sizeof(uint32_t));
+    qr_free(a, m->covered, m->covered_capacity, 1);
+    qr_free(a, m->levels, m->vocab->max_bytes + 1, sizeof *m->levels);
+    qr_free(a, m->pairs, m->pairs_capacity, sizeof *m->pairs);
+    qr_free(a, m, 1, sizeof *m);
+}
+
+uint64_t qr_masks_bytes(const struct qr_masks *m)
+{
+    uint64_t bytes = sizeof *m + m->covered_capacity + m->pairs_capacity * sizeof *m->pairs;
+    for (int i = 0; i < CACHED_MASKS; i++)
+        bytes += m->cache[i].mask ? m->vocab->n_words * sizeof(uint32_t) : 0;
+    return bytes;
+}
+
+/* ---- Slices ---- */
+
+/* The largest slice that a state of the lexer covers. */
+static quire_status find_slice(struct qr_masks *m, qr_lex_state lex, enum qr_slice *out)
+{
+    *out = QR_SLICE_NONE;
+    if (lex == QR_LEX_DEAD)
+        return QUIRE_OK;
+    if (lex >= m->covered_capacity) {
+        const size_t before = m->covered_capacity;
+        if (!qr_grow(m->automaton->a, (void **)&m->covered, &m->covered_capacity, lex + 1, 1))
+            return QUIRE_E_NOMEM;
+        memset(m->covered + before, 0, m->covered_capacity - before);
+    }
+    for (int s = QR_SLICE_PLAIN; m->covered[lex] == 0 && s > QR_SLICE_NONE; s--) {
+        bool covers;
+        QR_TRY(qr_lexer_covers(m->automaton->lexer, lex, m->inner[s], MAX_COVER, &covers));
+        if (covers)
+            m->covered[lex] = (uint8_t)(s + 1);
+    }
+    if (m->covered[lex] == 0)
+        m->covered[lex] = QR_SLICE_NONE + 1;
+    *out = m->covered[lex] - 1;
+    return QUIRE_OK;
+}
+
+/* ---- The walk ---- */
+
+static void allow(const struct quire_grammar_vocab *v, int32_t token, uint32_t *mask)
+{
+    for (; token != QUIRE_TOKEN_NONE; token = v->same[token])
+        mask[token / 32] |= 1u << (token % 32);
+}
+
+/* The state after one more byte, at levels[depth]; no pairs: the byte is not allowed. */
+static quire_status step(struct qr_masks *m, unsigned depth, uint8_t byte)
+{
+    const struct level *from = &m->levels[depth - 1];
+    struct level *to = &m->levels[depth];
+    size_t n;
+    to->at = from->at + from->n;
+    if (to->at + from->n + 1 > m->pairs_capacity &&
+        !qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity, to->at + from->n + 1,
+                 sizeof *m->pairs))
+        return QUIRE_E_NOMEM;
+    const quire_status status =
+        qr_automaton_step(m->automaton, m->pairs + from->at, from->n, byte, m->pairs + to->at, &n);
+    to->n = (uint32_t)n;
+    return status;
+}
+
+/* Whether the next byte of a single lexeme leads on inside it, which needs no parser: then
+ * levels[depth] is set. *dead: the byte is not allowed. */
+static inline bool step_inside(struct qr_masks *m, const struct qr_lex_tables *t, unsigned depth,
+                               uint8_t byte, bool *dead)
+{
+    const struct level *from = &m->levels[depth - 1];
+    if (from->n != 1)
+        return false;
+    const struct qr_pair *p = &m->pairs[from->at];
+    const size_t lex = p->lex & ~QR_LEX_FRESH;
+    const qr_lex_state next = t->next[lex * t->n_classes + t->class_of[byte]];
+    *dead = next == QR_LEX_DEAD;
+    if (*dead)
+        return true;
+    if (next == QR_LEX_UNKNOWN || t->flags[next] & QR_LEX_ACCEPTS ||
+        from->at + 2 > m->pairs_capacity)
+        return false;
+    m->pairs[from->at + 1] = (struct qr_pair){ next, p->row };
+    m->levels[depth] = (struct level){ from->at + 1, 1 };
+    return true;
+}
+
+static quire_status walk(struct qr_masks *m, const struct qr_trie *trie, uint32_t *mask)
+{
+    const struct qr_trie_node *node = trie->nodes, *end = node + trie->n;
+    struct qr_lex_tables tables = qr_lexer_tables(m->automaton->lexer);
+    while (node < end) {
+        bool dead = false;
+        if (!step_inside(m, &tables, node->depth, node->byte, &dead)) {
+            QR_TRY(step(m, node->depth, node->byte));
+            tables = qr_lexer_tables(m->automaton->lexer);
+            dead = m->levels[node->depth].n == 0;
+        }
+        if (dead) {
+            node += node->skip;
+            continue;
+        }
+        if (node->token != QUIRE_TOKEN_NONE)
+            allow(m->vocab, node->token, mask);
+        node++;
+    }
+    return QUIRE_OK;
+}
+
+/* Control tokens that the grammar names here. */
+static void allow_control_tokens(const struct qr_masks *m, const struct qr_pair *pairs, size_t n,
+                                 uint32_t *mask)
+{
+    const struct qr_automaton *a = m->automaton;
+    for (size_t i = 0; i < n; i++) {
+        const struct qr_row *row = &a->rows[pairs[i].row];
+        if (!(pairs[i].lex & QR_LEX_FRESH) || !row->has_tokens)
+            continue;
+        for (uint32_t k = 0; k < row->n_items; k++) {
+            const struct qr_net_state *s = &a->net->states[a->items[row->items + k].state];
+            if (s->kind == QR_NET_TOKEN && s->a < m->vocab->n_tokens)
+                mask[s->a / 32] |= 1u << (s->a % 32);
+        }
+    }
+}
+
+static quire_status compute(struct qr_masks *m, const struct qr_pair *pairs, size_t n,
+                            uint32_t *mask)
+{
+    const struct quire_grammar_vocab *v = m->vocab;
+    enum qr_slice slice = QR_SLICE_NONE;
+    for (size_t i = 0; i < n && slice != QR_SLICE_PLAIN; i++) {
+        enum qr_slice s;
+        QR_TRY(find_slice(m, pairs[i].lex & ~QR_LEX_FRESH, &s));
+        slice = s > slice ? s : slice;
+    }
+    if (slice != QR_SLICE_NONE)
+        memcpy(mask, v->slices[slice], v->n_words * sizeof *mask);
+    else
+        memset(mask, 0, v->n_words * sizeof *mask);
+    if (!qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity, n + v->max_bytes + 2,
+                 sizeof *m->pairs))
+        return QUIRE_E_NOMEM;
+    memcpy(m->pairs, pairs, n * sizeof *pairs);
+    m->levels[0] = (struct level){ 0, (uint32_t)n };
+    QR_TRY(walk(m, &v->tries[slice], mask));
+    allow_control_tokens(m, pairs, n, mask);
+    if (qr_automaton_accepts(m->automaton, pairs, n))
+        for (size_t w = 0; w < v->n_words; w++)
+            mask[w] |= v->ends[w];
+    return QUIRE_OK;
+}
+
+/* ---- Cache ---- */
+
+/* The entry of a state; without one, the one that was unused the longest, with n 0. */
+static struct cached_mask *find_cached(struct qr_masks *m, const struct qr_pair *pairs, size_t n)
+{
+    struct cached_mask *oldest = &m->cache[0];
+    for (int i = 0; i < CACHED_MASKS; i++) {
+        struct cached_mask *c = &m->cache[i];
+        if (c->n == n && memcmp(c->pairs, pairs, n * sizeof *pairs) == 0)
+            return c;
+        if (c->last_use < oldest->last_use)
+            oldest = c;
+    }
+    oldest->n = 0;
+    return oldest;
+}
+
+quire_status qr_masks_compute(struct qr_masks *m, const struct qr_pair *pairs, size_t n,
+                              uint32_t *mask)
+{
+    const size_t words = m->vocab->n_words;
+    if (n == 0 || n > MAX_CACHED_PAIRS)
+        return compute(m, pairs, n, mask);
+    struct cached_mask *c = find_cached(m, pairs, n);
+    c->last_use = ++m->uses;
+    if (c->n == n) {
+        memcpy(mask, c->mask, words * sizeof *mask);
+        return QUIRE_OK;
+    }
+    if (c->mask == NULL && (c->mask = qr_alloc(m->automaton->a, words, sizeof *mask)) == NULL)
+        return QUIRE_E_NOMEM;
+    QR_TRY(compute(m, pairs, n, mask));
+    memcpy(c->mask, mask, words * sizeof *mask);
+    memcpy(c->pairs, pairs, n * sizeof *pairs);
+    c->n = n;
+    return QUIRE_OK;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trie.h - the tokens of a vocabulary by their bytes. */
+#ifndef QR_GRAMMAR_CORE_TRIE_H
+#define QR_GRAMMAR_CORE_TRIE_H
+#include "base/handle.h"
+#include <quire/status.h>
+#include <quire/tokenizer.h>
+
+/* A node, in depth-first order: its children follow it. */
+struct qr_trie_node {
+    uint32_t skip;  /* nodes to the next one that is not below this one */
+    int32_t token;  /* that ends here, or QUIRE_TOKEN_NONE */
+    uint16_t depth; /* bytes from the root, 1 for the first byte of tokens */
+    uint8_t byte;
+};
+
+struct qr_trie {
+    struct qr_trie_node *nodes; /* [n] */
+    size_t n, capacity;
+};
+
+/* Slices: tokens of text that JSON strings hold unescaped, which are allowed or not as a whole in
+ * most states of a string. A mask of a slice is OR-ed in and the trie without its tokens walked. */
+enum qr_slice {
+    QR_SLICE_NONE,  /* no token */
+    QR_SLICE_SHORT, /* plain tokens of at most QR_SLICE_CHARS characters */
+    QR_SLICE_PLAIN, /* all plain tokens: characters from U+0020 but `"` and `\` */
+    QR_N_SLICES
+};
+#define QR_SLICE_CHARS 12
+
+/* Immutable. */
+struct quire_grammar_vocab {
+    struct qr_handle handle;
+    const struct quire_tokenizer *tok;
+    struct quire_allocator allocator;
+    const struct quire_allocator *a;   /* &allocator or NULL */
+    size_t n_tokens, n_words;          /* n_words: of a mask */
+    struct qr_trie tries[QR_N_SLICES]; /* of the tokens outside the slice */
+    uint32_t *slices[QR_N_SLICES];     /* [n_words] mask of each slice; NULL for NONE */
+    int32_t *same;                     /* [n_tokens] next token with the same bytes, or NONE */
+    uint32_t *ends;                    /* [n_words] mask of the end-of-generation tokens */
+    size_t max_bytes;                  /* of a token in the tries */
+};
+
+#endif

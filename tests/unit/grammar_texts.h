@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* grammar_texts.h - grammars over bytes for tests: whether a schema compiles, and which texts its
+ * grammar accepts, without a vocabulary. */
+#ifndef GRAMMAR_TEXTS_H
+#define GRAMMAR_TEXTS_H
+#include "grammar/core/automaton.h"
+#include "grammar/core/nodes.h"
+#include "grammar/json_schema/schema.h"
+#include <string.h>
+#include <time.h>
+
+enum { TEXT_LIMIT_BYTES = 64 << 20, TEXT_MAX_PAIRS = 4096 };
+
+struct text_grammar {
+    struct qr_regex_set *set;
+    struct qr_builder *builder;
+    struct qr_automaton *automaton;
+    quire_status status; /* of the compilation */
+    struct quire_error err;
+};
+
+static inline double text_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static inline void text_grammar_free(struct text_grammar *g)
+{
+    qr_automaton_free(g->automaton);
+    qr_builder_free(g->builder);
+    qr_regex_set_free(g->set);
+}
+
+/* Makes a builder to build nodes with. */
+static inline struct qr_front_end text_grammar_begin(struct text_grammar *g, uint32_t flags,
+                                                     double seconds)
+{
+    memset(g, 0, sizeof *g);
+    g->err = (struct quire_error)QUIRE_ERROR_INIT;
+    g->set = qr_regex_set_new(NULL, TEXT_LIMIT_BYTES);
+    g->builder = qr_builder_new(g->set, NULL, TEXT_LIMIT_BYTES);
+    return (struct qr_front_end){ .builder = g->builder,
+                                  .flags = flags,
+                                  .deadline = text_now() + seconds };
+}
+
+/* Compiles what was built from its start node. */
+static inline void text_grammar_finish(struct text_grammar *g, qr_node start)
+{
+    struct qr_network *net;
+    qr_build_start(g->builder, start);
+    g->status = qr_builder_status(g->builder);
+    if (g->status == QUIRE_OK)
+        g->status = qr_network_new(g->builder, &net, &g->err);
+    if (g->status == QUIRE_OK)
+        g->status =
+            qr_automaton_new(net, g->set, g->builder->lexemes, (uint32_t)g->builder->n_lexemes,
+                             NULL, TEXT_LIMIT_BYTES, &g->automaton);
+}
+
+/* Compiles a schema; notation NULL = JSON. */
+static inline void text_grammar_schema(struct text_grammar *g, const char *schema, size_t size,
+                                       const struct qr_notation *notation, uint32_t flags)
+{
+    qr_node start = 0;
+    struct qr_front_end f = text_grammar_begin(g, flags, 20.0);
+    g->status = notation ? qr_schema_build_notation(&f, schema, size, notation, &start, &g->err)
+                         : qr_schema_build(&f, schema, size, &start, &g->err);
+    if (g->status == QUIRE_OK)
+        text_grammar_finish(g, start);
+}
+
+/* 1 accepted, 0 not, -1 failure */
+static inline int text_accepts(struct text_grammar *g, const char *text, size_t size)
+{
+    static struct qr_pair pairs[2][TEXT_MAX_PAIRS];
+    size_t n = 1;
+    pairs[0][0] = qr_automaton_start(g->automaton);
+    for (size_t i = 0; i < size && n; i++) {
+        if (n + 1 > TEXT_MAX_PAIRS ||
+            qr_automaton_step(g->automaton, pairs[i % 2], n, (uint8_t)text[i], pairs[(i + 1) % 2],
+                              &n) != QUIRE_OK)
+            return -1;
+    }
+    return n && qr_automaton_accepts(g->automaton, pairs[size % 2], n);
+}
+
+#endif
