@@ -98,7 +98,9 @@ int constraint_open(struct session *s)
     int code = read_grammar(o, &p, &text);
     if (code == 0)
         code = compile(s, &p,
-                       o->json_schema ? "--json-schema" : o->grammar ? "--grammar" : "--regex");
+                       o->json_schema ? "--json-schema"
+                       : o->grammar   ? "--grammar"
+                                      : "--regex");
     text_free(&text);
     return code;
 }
