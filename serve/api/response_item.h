@@ -30,7 +30,8 @@ struct response_item *response_items_find(struct response_items *items, const st
 struct response_item *response_items_add_message(struct response_items *items, const char *suffix);
 void response_items_free(struct response_items *items);
 
-/* The part of a message or of reasoning with its text; `done`: as far as it has come, else empty. */
+/* The part of a message or of reasoning with its text; `done`: as far as it has come, else
+ * empty. */
 json_t *response_part_json(const struct response_item *item, bool done);
 
 /* The item. status: "in_progress" without contents, "completed" or "incomplete". */

@@ -17,8 +17,8 @@ bool structure_fields_read(struct fields *f, struct generation *g);
 bool structure_read_format(struct fields *f, struct generation *g, json_t *object, const char *path,
                            bool inline_schema);
 
-/* Constrains the first request to a JSON schema. name: the parameter, for errors, copied. ordered: members in
- * the order of the schema. */
+/* Constrains the first request to a JSON schema. name: the parameter, for errors, copied. ordered:
+ * members in the order of the schema. */
 bool structure_set_schema(struct generation *g, const char *name, const json_t *schema,
                           bool ordered, struct api_error *error);
 

@@ -19,7 +19,8 @@ bool tool_fields_read(struct fields *f, struct generation *g, enum tool_notation
 /* Reads `tool_choice` and `parallel_tool_calls`, after the tools. */
 bool tool_fields_read_choice(struct fields *f, struct generation *g, enum tool_notation notation);
 
-/* Sets the choice: a name, for QUIRE_TOOL_CHOICE_NAMED, must be one of the tools. `param` is for errors. */
+/* Sets the choice: a name, for QUIRE_TOOL_CHOICE_NAMED, must be one of the tools. `param` is for
+ * errors. */
 bool tool_fields_set_choice(struct generation *g, enum quire_tool_choice choice, const char *name,
                             const char *param, struct api_error *error);
 

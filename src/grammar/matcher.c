@@ -39,6 +39,7 @@ static quire_status create(struct quire_grammar *grammar, const struct qr_pair *
 {
     struct quire_grammar_matcher *m = qr_calloc(grammar->a, 1, sizeof *m);
     if (m != NULL) {
+        m->handle.kind = QR_KIND_GRAMMAR_MATCHER;
         m->grammar = grammar;
         qr_cursor_init(&m->cursor, grammar->automaton, grammar->vocab->tok);
     }
@@ -57,8 +58,7 @@ quire_status quire_grammar_matcher_create(struct quire_grammar *grammar,
     if (out == NULL)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (grammar == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "grammar is NULL");
+    QR_TRY(qr_handle_check(grammar, QR_KIND_GRAMMAR, "grammar", err));
     pthread_mutex_lock(&grammar->lock);
     const struct qr_pair start = qr_automaton_start(grammar->automaton);
     pthread_mutex_unlock(&grammar->lock);
@@ -73,8 +73,7 @@ quire_status quire_grammar_matcher_clone(const struct quire_grammar_matcher *mat
     if (out == NULL)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (matcher == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "matcher is NULL");
+    QR_TRY(qr_handle_check(matcher, QR_KIND_GRAMMAR_MATCHER, "matcher", err));
     const struct qr_pair *pairs = qr_matcher_state(matcher, &n);
     QR_TRY(create(matcher->grammar, pairs, n, out, err));
     (*out)->committed = matcher->committed;
@@ -83,7 +82,7 @@ quire_status quire_grammar_matcher_clone(const struct quire_grammar_matcher *mat
 
 void quire_grammar_matcher_destroy(struct quire_grammar_matcher *m)
 {
-    if (m == NULL)
+    if (!qr_handle_end(m, QR_KIND_GRAMMAR_MATCHER))
         return;
     const struct quire_allocator *a = m->grammar->a;
     qr_cursor_free(&m->cursor);
@@ -97,8 +96,9 @@ void quire_grammar_matcher_destroy(struct quire_grammar_matcher *m)
 quire_status quire_grammar_matcher_mask(struct quire_grammar_matcher *m, uint32_t *mask,
                                         size_t n_words, struct quire_error *err)
 {
-    if (m == NULL || mask == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", m ? "mask" : "matcher");
+    QR_TRY(qr_handle_check(m, QR_KIND_GRAMMAR_MATCHER, "matcher", err));
+    if (mask == NULL)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "mask is NULL");
     if (n_words != m->grammar->vocab->n_words)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "n_words = %zu: a mask has %zu words", n_words,
                        m->grammar->vocab->n_words);
@@ -181,8 +181,9 @@ quire_status quire_grammar_matcher_commit(struct quire_grammar_matcher *m, const
                                           size_t n_tokens, struct quire_error *err)
 {
     size_t done;
-    if (m == NULL || (tokens == NULL && n_tokens > 0))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", m ? "tokens" : "matcher");
+    QR_TRY(qr_handle_check(m, QR_KIND_GRAMMAR_MATCHER, "matcher", err));
+    if (tokens == NULL && n_tokens > 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "tokens is NULL");
     for (size_t i = 0; i < n_tokens; i++)
         if (tokens[i] < 0 || (size_t)tokens[i] >= m->grammar->vocab->n_tokens)
             return qr_fail(err, QUIRE_E_RANGE, "tokens[%zu] = %d: the vocabulary has %zu tokens", i,
@@ -207,7 +208,7 @@ size_t quire_grammar_matcher_check(struct quire_grammar_matcher *m, const int32_
                                    size_t n_tokens)
 {
     size_t n = 0, done = 0;
-    if (m == NULL || tokens == NULL)
+    if (!qr_handle_is(m, QR_KIND_GRAMMAR_MATCHER) || tokens == NULL)
         return 0;
     while (n < n_tokens && tokens[n] >= 0 && (size_t)tokens[n] < m->grammar->vocab->n_tokens)
         n++;
@@ -220,8 +221,7 @@ size_t quire_grammar_matcher_check(struct quire_grammar_matcher *m, const int32_
 quire_status quire_grammar_matcher_rollback(struct quire_grammar_matcher *m, size_t n_tokens,
                                             struct quire_error *err)
 {
-    if (m == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "matcher is NULL");
+    QR_TRY(qr_handle_check(m, QR_KIND_GRAMMAR_MATCHER, "matcher", err));
     if (n_tokens > m->n)
         return qr_fail(err, QUIRE_E_RANGE, "n_tokens = %zu: the history has %zu tokens", n_tokens,
                        m->n);
@@ -232,7 +232,7 @@ quire_status quire_grammar_matcher_rollback(struct quire_grammar_matcher *m, siz
 
 void quire_grammar_matcher_trim(struct quire_grammar_matcher *m, size_t n_tokens)
 {
-    if (m == NULL || n_tokens >= m->n)
+    if (!qr_handle_is(m, QR_KIND_GRAMMAR_MATCHER) || n_tokens >= m->n)
         return;
     const size_t drop = m->n - n_tokens; /* states before the first one that stays */
     const size_t first = m->ends[drop - 1], end = m->ends[m->n];
@@ -247,7 +247,7 @@ void quire_grammar_matcher_trim(struct quire_grammar_matcher *m, size_t n_tokens
 bool quire_grammar_matcher_can_end(const struct quire_grammar_matcher *m)
 {
     size_t n;
-    if (m == NULL)
+    if (!qr_handle_is(m, QR_KIND_GRAMMAR_MATCHER))
         return false;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
     pthread_mutex_lock(&m->grammar->lock);
@@ -259,7 +259,7 @@ bool quire_grammar_matcher_can_end(const struct quire_grammar_matcher *m)
 bool quire_grammar_matcher_must_end(struct quire_grammar_matcher *m)
 {
     size_t n;
-    if (m == NULL)
+    if (!qr_handle_is(m, QR_KIND_GRAMMAR_MATCHER))
         return false;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
     const struct qr_automaton *a = m->grammar->automaton;

@@ -58,7 +58,7 @@ test('errors', async () => {
     assert.match(e.message, /gone/);
     return true;
   });
-  await assert.rejects(client.chat({ model, messages, format: 'json' }), /format/);
+  await assert.rejects(client.chat({ model, messages, format: 'xml' }), /format/);
 });
 
 test('abort', async () => {

@@ -120,7 +120,7 @@ test('errors are exceptions by status', async () => {
               { code: 'context_length_exceeded', param: 'messages' });
   await fails({ model: 'none' }, OpenAI.NotFoundError, { status: 404, code: 'model_not_found', param: 'model' });
   await assert.rejects(client.models.retrieve('none'), OpenAI.NotFoundError);
-  const tools = [{ type: 'function', function: { name: 'f', parameters: {} } }];
+  const tools = [{ type: 'function', function: { name: 'f', parameters: { type: 'nothing' } } }];
   await fails({ tools }, OpenAI.BadRequestError, { param: 'tools' });
   const timeout = client.chat.completions.create(long, { timeout: 1 });
   await assert.rejects(timeout, OpenAI.APIConnectionTimeoutError);
