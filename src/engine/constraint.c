@@ -63,7 +63,9 @@ static quire_status acquire(struct quire_engine *e, const struct quire_request_p
 {
     struct quire_error inner = QUIRE_ERROR_INIT;
     const quire_status s = qr_grammar_cache_acquire(&e->grammars, p, out, &inner);
-    return s == QUIRE_OK ? s : qr_fail(err, s, "grammar_text: %s", inner.msg);
+    if (s == QUIRE_OK)
+        return s;
+    return qr_fail(err, s, s == QUIRE_E_NOMEM ? "%s" : "grammar_text: %s", inner.msg);
 }
 
 quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
@@ -159,4 +161,23 @@ uint32_t qr_constraint_check_draft(struct qr_request *r, const int32_t *draft, u
     if (!r->constraint.matcher || n == 0)
         return n;
     return (uint32_t)quire_grammar_matcher_check(r->constraint.matcher, draft, n);
+}
+
+bool qr_constraint_push_draft(struct qr_request *r, int32_t token)
+{
+    struct qr_constraint *c = &r->constraint;
+    if (!c->matcher)
+        return true;
+    if (quire_grammar_matcher_commit(c->matcher, &token, 1, NULL) != QUIRE_OK)
+        return false;
+    c->n_draft++;
+    return true;
+}
+
+void qr_constraint_drop_draft(struct qr_request *r)
+{
+    struct qr_constraint *c = &r->constraint;
+    /* cannot fail: these tokens are in the history */
+    if (c->n_draft && quire_grammar_matcher_rollback(c->matcher, c->n_draft, NULL) == QUIRE_OK)
+        c->n_draft = 0;
 }

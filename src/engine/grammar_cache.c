@@ -4,8 +4,9 @@
 #include "base/error.h"
 #include <string.h>
 
-/* Grammars that are kept without a request. */
-enum { MAX_UNUSED = 32 };
+/* Grammars that are kept without a request: as long as the cache has at most so many, and these at
+ * most so many bytes. */
+enum { MAX_GRAMMARS = 32, MAX_UNUSED_BYTES = 256 << 20 };
 
 quire_status qr_grammar_cache_init(struct qr_grammar_cache *c, const struct quire_tokenizer *tok,
                                    const struct quire_allocator *a, struct quire_error *err)
@@ -74,11 +75,19 @@ static struct qr_shared_grammar *find(struct qr_grammar_cache *c,
     return NULL;
 }
 
+static bool is_full(const struct qr_grammar_cache *c)
+{
+    uint64_t bytes = 0;
+    for (const struct qr_shared_grammar *g = c->first; g; g = g->next)
+        bytes += g->refs == 0 ? g->bytes : 0;
+    return c->n > MAX_GRAMMARS || bytes > MAX_UNUSED_BYTES;
+}
+
 /* Unlinks what was unused the longest while there is too much; returns a list to destroy. */
 static struct qr_shared_grammar *evict(struct qr_grammar_cache *c)
 {
     struct qr_shared_grammar *out = NULL;
-    while (c->n > MAX_UNUSED) {
+    while (is_full(c)) {
         struct qr_shared_grammar **oldest = NULL;
         for (struct qr_shared_grammar **link = &c->first; *link; link = &(*link)->next)
             if ((*link)->refs == 0)
@@ -122,15 +131,13 @@ static quire_status compile(struct qr_grammar_cache *c, const struct quire_reque
     gp.text = p->grammar_text;
     gp.text_size = size;
     gp.allocator = c->a;
-    struct quire_error local = QUIRE_ERROR_INIT;
-    const quire_status s = g->text ? quire_grammar_compile(vocab, &gp, &g->grammar, &local)
-                                   : qr_fail(&local, QUIRE_E_NOMEM, "no memory for the grammar");
+    const quire_status s = g->text ? quire_grammar_compile(vocab, &gp, &g->grammar, err)
+                                   : qr_fail(err, QUIRE_E_NOMEM, "no memory for the grammar");
     if (s != QUIRE_OK) {
         if (g->text)
             qr_free(c->a, g->text, size + 1, 1);
         qr_free(c->a, g, 1, sizeof *g);
-        return s == QUIRE_E_NOMEM ? qr_fail(err, s, "%s", local.msg)
-                                  : qr_fail(err, s, "grammar_text: %s", local.msg);
+        return s;
     }
     *out = g;
     return QUIRE_OK;
@@ -168,8 +175,10 @@ void qr_grammar_cache_release(struct qr_grammar_cache *c, struct qr_shared_gramm
 {
     if (!g)
         return;
+    struct quire_grammar_info info = { .struct_size = sizeof info };
     pthread_mutex_lock(&c->lock);
-    g->refs--;
+    if (--g->refs == 0 && quire_grammar_get_info(g->grammar, &info) == QUIRE_OK)
+        g->bytes = info.bytes;
     struct qr_shared_grammar *evicted = evict(c);
     pthread_mutex_unlock(&c->lock);
     destroy_list(c, evicted);

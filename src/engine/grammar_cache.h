@@ -12,6 +12,7 @@ struct qr_shared_grammar {
     /* protected by the lock of the cache */
     struct qr_shared_grammar *next; /* in the cache, the last used one first */
     uint32_t refs;
+    uint64_t bytes; /* when it was last used; valid while refs is 0 */
     uint32_t kind, flags;
     size_t size;
     char *text; /* [size] */

@@ -151,13 +151,13 @@ quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
     if (out == NULL)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (vocab == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "vocab is NULL");
+    QR_TRY(qr_handle_check(vocab, QR_KIND_GRAMMAR_VOCAB, "vocab", err));
     QR_READ_STRUCT(&p, params, allocator, "params", err);
     QR_TRY(check_params(&p, err));
     struct quire_grammar *g = qr_calloc(p.allocator, 1, sizeof *g);
     if (g == NULL)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the grammar");
+    g->handle.kind = QR_KIND_GRAMMAR;
     g->vocab = vocab;
     if (p.allocator != NULL) {
         g->allocator = *p.allocator;
@@ -176,7 +176,7 @@ quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
 
 void quire_grammar_destroy(struct quire_grammar *g)
 {
-    if (g == NULL)
+    if (!qr_handle_end(g, QR_KIND_GRAMMAR))
         return;
     const struct quire_allocator copy = g->allocator, *a = g->a ? &copy : NULL;
     qr_masks_free(g->masks);
@@ -189,7 +189,7 @@ void quire_grammar_destroy(struct quire_grammar *g)
 
 quire_status quire_grammar_get_info(struct quire_grammar *g, struct quire_grammar_info *info)
 {
-    if (g == NULL || info == NULL)
+    if (!qr_handle_is(g, QR_KIND_GRAMMAR) || info == NULL)
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(info, QR_SIZE_TO(struct quire_grammar_info, compile_seconds), "info",
                                NULL));

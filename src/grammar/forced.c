@@ -71,11 +71,9 @@ quire_status quire_grammar_matcher_forced_bytes(struct quire_grammar_matcher *m,
                                                 size_t max_bytes, size_t *n_bytes,
                                                 struct quire_error *err)
 {
-    if (m == NULL || n_bytes == NULL || (bytes == NULL && max_bytes > 0))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
-                       m == NULL         ? "matcher"
-                       : n_bytes == NULL ? "n_bytes"
-                                         : "bytes");
+    QR_TRY(qr_handle_check(m, QR_KIND_GRAMMAR_MATCHER, "matcher", err));
+    if (n_bytes == NULL || (bytes == NULL && max_bytes > 0))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL", n_bytes ? "bytes" : "n_bytes");
     *n_bytes = 0;
     return find_forced(m, bytes, max_bytes, n_bytes, err);
 }
@@ -149,13 +147,12 @@ quire_status quire_grammar_matcher_forced_tokens(struct quire_grammar_matcher *m
                                                  size_t *n_tokens, struct quire_error *err)
 {
     struct forced_text t = { 0 };
-    if (m == NULL || n_tokens == NULL || (tokens == NULL && max_tokens > 0) ||
-        (before == NULL && n_before > 0))
+    QR_TRY(qr_handle_check(m, QR_KIND_GRAMMAR_MATCHER, "matcher", err));
+    if (n_tokens == NULL || (tokens == NULL && max_tokens > 0) || (before == NULL && n_before > 0))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is NULL",
-                       m == NULL          ? "matcher"
-                       : n_tokens == NULL ? "n_tokens"
-                       : tokens == NULL   ? "tokens"
-                                          : "before");
+                       n_tokens == NULL ? "n_tokens"
+                       : tokens == NULL ? "tokens"
+                                        : "before");
     *n_tokens = 0;
     quire_status status = QUIRE_OK;
     if (!add_context(m, before, n_before, &t))

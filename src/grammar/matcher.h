@@ -8,6 +8,7 @@
 #include <quire/grammar.h>
 
 struct quire_grammar {
+    struct qr_handle handle;
     struct quire_allocator allocator;
     const struct quire_allocator *a; /* &allocator or NULL */
     struct quire_grammar_vocab *vocab;
@@ -23,6 +24,7 @@ struct quire_grammar {
 };
 
 struct quire_grammar_matcher {
+    struct qr_handle handle;
     struct quire_grammar *grammar;
     /* states after 0 .. n tokens of the history: state i is pairs[ends[i - 1] .. ends[i]) */
     struct qr_pair *pairs;

@@ -14,7 +14,8 @@ struct test_grammar {
 };
 
 #define ANIMAL_SCHEMA                                                                              \
-    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"maxLength\":12},"        \
+    "{\"type\":\"object\",\"properties\":{\"name\":{\"type\":\"string\",\"minLength\":40,"         \
+    "\"maxLength\":60},"                                                                           \
     "\"age\":{\"type\":\"integer\",\"minimum\":0,\"maximum\":120},"                                \
     "\"kind\":{\"enum\":[\"cat\",\"dog\"]}},\"required\":[\"name\",\"age\",\"kind\"],"             \
     "\"additionalProperties\":false}"
@@ -28,8 +29,8 @@ static const struct test_grammar grammars[N_GRAMMARS] = {
     { QUIRE_GRAMMAR_REGEX, 0, "[a-c]{3,9}-[0-9]{2}( ok)?", "^[abc]{3,9}-[0-9]{2}( ok)?$" },
     { QUIRE_GRAMMAR_CHOICE, 0, "[\"yes\",\"no\",\"maybe later\"]", "^(yes|no|maybe later)$" },
     { QUIRE_GRAMMAR_GBNF, 0,
-      "root ::= item (\",\" item){1,6} \".\"\nitem ::= [0-9] [0-9]? | \"(\" item \")\"",
-      "^[(]*[0-9]{1,2}[)]*(,[(]*[0-9]{1,2}[)]*){1,6}\\.$" },
+      "root ::= item (\",\" item){20,30} \".\"\nitem ::= [0-9] [0-9]? | \"(\" item \")\"",
+      "^[(]*[0-9]{1,2}[)]*(,[(]*[0-9]{1,2}[)]*){20,30}\\.$" },
     { QUIRE_GRAMMAR_REGEX, 0,
       "Once upon a time there was a fox who lived under a hill and read "
       "old books\\.",
@@ -80,7 +81,7 @@ static inline void make_constrained(struct constrained *c, uint32_t n)
         quire_request_params_init(&c->params, sizeof c->params);
         c->params.tokens = c->prompt;
         c->params.n_tokens = size;
-        c->params.max_tokens = 70;
+        c->params.max_tokens = 110;
         c->params.sampling = &c->sampling;
         set_grammar(&c->params, &grammars[i % N_GRAMMARS]);
     }

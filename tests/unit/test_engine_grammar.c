@@ -83,7 +83,7 @@ static void check_schedules(uint32_t flags)
 {
     static const struct schedule schedules[] = {
         { 1, 256, 16, 64, 0, 0, false }, { 2, 64, 8, 16, 0, 0, true },
-        { 2, 16, 4, 32, 0, 0, false },   { 1, 24, 16, 16, 0, 288, false },
+        { 2, 16, 4, 32, 0, 0, false },   { 1, 24, 16, 16, 0, 256, false },
         { 2, 64, 6, 16, 8, 512, false }, { 1, 256, 16, 64, 8, 0, true },
     };
     uint64_t n_preempted = 0, n_accepted = 0;
@@ -105,6 +105,40 @@ static void test_schedules_without_fast_forward(void **state)
 {
     (void)state;
     check_schedules(QUIRE_REQUEST_NO_FAST_FORWARD);
+}
+
+/* A draft model knows nothing of the grammar; the tokens are those without it. */
+static void test_draft_model(void **state)
+{
+    (void)state;
+    static char path[4200];
+    static struct result plain[N_GRAMMARS], drafted;
+    if (!need_shared())
+        skip();
+    snprintf(path, sizeof path, "%s/goldens/gguf/llama-bf16.gguf", shared_dir());
+    struct quire_engine_params ep = params_for("llama-q8_0.gguf");
+    ep.max_draft_tokens = 8;
+    ep.draft_model_path = path;
+    struct quire_engine *e = open_with(&ep);
+    for (uint32_t i = 0; i < N_GRAMMARS; i++) {
+        struct quire_sampling_params sampling;
+        quire_sampling_params_init(&sampling, sizeof sampling);
+        sampling.temperature = 0.7f;
+        struct quire_request_params p = greedy(story, 80);
+        p.sampling = &sampling;
+        set_grammar(&p, &grammars[i]);
+        generate(e, &p, &plain[i]);
+        assert_satisfies(&grammars[i], &plain[i]);
+        p.draft_tokens = 5;
+        p.flags = QUIRE_REQUEST_FIXED_DRAFT;
+        generate(e, &p, &drafted);
+        assert_same(&plain[i], &drafted);
+    }
+    const struct quire_engine_stats stats = stats_of(e);
+    print_message("%llu of %llu drafted tokens\n", (unsigned long long)stats.model_accepted_tokens,
+                  (unsigned long long)stats.model_drafted_tokens);
+    assert_true(stats.model_drafted_tokens > 0 && stats.model_accepted_tokens > 0);
+    quire_engine_close(e);
 }
 
 /* ---- Several answers */
@@ -375,7 +409,24 @@ static void test_nothing_left(void **state)
     quire_engine_close(e);
 }
 
-/* A grammar of the caller may be destroyed as soon as the last event is polled. */
+/* Destroys the grammar of the request while its last event is delivered. */
+struct own_grammar {
+    struct quire_grammar *grammar;
+    bool done;
+};
+
+static quire_status on_event(void *user, struct quire_engine *engine, const struct quire_event *ev)
+{
+    struct own_grammar *own = user;
+    (void)engine;
+    if (ev->kind != QUIRE_EVENT_DONE)
+        return QUIRE_OK;
+    assert_int_equal(ev->reason, QUIRE_FINISH_STOP);
+    quire_grammar_destroy(own->grammar);
+    own->done = true;
+    return QUIRE_OK;
+}
+
 static void test_own_grammar(void **state)
 {
     (void)state;
@@ -398,6 +449,15 @@ static void test_own_grammar(void **state)
     quire_grammar_destroy(grammar);
     assert_satisfies(&grammars[3], &r);
     assert_int_equal(r.done.reason, QUIRE_FINISH_STOP);
+    struct own_grammar own = { 0 };
+    assert_status(QUIRE_OK, quire_grammar_compile(vocab, &gp, &own.grammar, NULL));
+    p.grammar = own.grammar;
+    p.event_callback = on_event;
+    p.event_user = &own;
+    submit(e, &p);
+    while (quire_engine_active_count(e))
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+    assert_true(own.done);
     quire_engine_close(e);
 }
 
@@ -406,6 +466,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_schedules, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(test_schedules_without_fast_forward, make_dir, remove_dir),
+        cmocka_unit_test(test_draft_model),
         cmocka_unit_test(test_several_answers),
         cmocka_unit_test(test_fast_forward),
         cmocka_unit_test(test_logprobs),

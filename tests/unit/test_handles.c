@@ -158,6 +158,8 @@ static void check_tokenizer(void *object)
     REFUSED("tok", quire_tokenizer_encode_spans(tok, "a", 1, NULL, 0, 0, NULL, 0, &n, &err));
     REFUSED("tok", quire_tokenizer_decode(tok, NULL, 0, 0, NULL, 0, &n, &err));
     REFUSED("tok", quire_detokenizer_create(tok, 0, &d, &err));
+    struct quire_grammar_vocab *vocab;
+    REFUSED("tok", quire_grammar_vocab_create(tok, NULL, &vocab, &err));
     assert_int_equal(quire_tokenizer_vocab_size(tok), 0);
     assert_int_equal(quire_tokenizer_token_type(tok, 0), QUIRE_TOKEN_UNDEFINED);
     assert_false(quire_tokenizer_is_special(tok, 0) || quire_tokenizer_is_eog(tok, 0));
@@ -254,15 +256,56 @@ static void check_engine(void *object)
     assert_int_equal(quire_engine_active_count(object), 0);
     assert_null(quire_engine_model(object));
     assert_null(quire_engine_tokenizer(object));
+    struct quire_grammar_vocab *vocab;
+    REFUSED("engine", quire_engine_grammar_vocab(object, &vocab, &err));
     REFUSED("engine", quire_engine_render_prompt(object, &rp, true, &prompt, &err));
     REFUSED("engine", quire_engine_encode_prompt(object, NULL, NULL, 0, &n_tokens, &err));
     quire_engine_close(object);
 }
 
+static void check_grammar(void *object)
+{
+    struct quire_grammar_vocab *vocab;
+    struct quire_grammar *grammar;
+    struct quire_grammar_matcher *matcher;
+    struct quire_grammar_info info;
+    struct quire_grammar_params p;
+    quire_grammar_params_init(&p, sizeof p);
+    quire_grammar_info_init(&info, sizeof info);
+    REFUSED("tok", quire_grammar_vocab_create(object, NULL, &vocab, &err));
+    REFUSED("vocab", quire_grammar_compile(object, &p, &grammar, &err));
+    assert_int_equal(quire_grammar_mask_words(object), 0);
+    REFUSED("grammar", quire_grammar_matcher_create(object, &matcher, &err));
+    REFUSED_SILENTLY(quire_grammar_get_info(object, &info));
+    quire_grammar_vocab_destroy(object);
+    quire_grammar_destroy(object);
+}
+
+static void check_matcher(void *object)
+{
+    struct quire_grammar_matcher *matcher;
+    const int32_t token = 0;
+    int32_t tokens[1];
+    uint32_t mask[1];
+    char bytes[1];
+    size_t n;
+    REFUSED("matcher", quire_grammar_matcher_clone(object, &matcher, &err));
+    REFUSED("matcher", quire_grammar_matcher_mask(object, mask, 1, &err));
+    REFUSED("matcher", quire_grammar_matcher_commit(object, &token, 1, &err));
+    REFUSED("matcher", quire_grammar_matcher_rollback(object, 0, &err));
+    REFUSED("matcher", quire_grammar_matcher_forced_bytes(object, bytes, 1, &n, &err));
+    REFUSED("matcher", quire_grammar_matcher_forced_tokens(object, NULL, 0, tokens, 1, &n, &err));
+    assert_int_equal(quire_grammar_matcher_check(object, &token, 1), 0);
+    assert_false(quire_grammar_matcher_can_end(object));
+    assert_false(quire_grammar_matcher_must_end(object));
+    quire_grammar_matcher_trim(object, 0);
+    quire_grammar_matcher_destroy(object);
+}
+
 static void (*const checks[])(void *object) = {
-    check_threads, check_cache,     check_plan,        check_dense,  check_mla,
-    check_sampler, check_tokenizer, check_template,    check_prompt, check_model,
-    check_context, check_engine,    check_detokenizer,
+    check_threads, check_cache,     check_plan,        check_dense,   check_mla,
+    check_sampler, check_tokenizer, check_template,    check_prompt,  check_model,
+    check_context, check_engine,    check_detokenizer, check_grammar, check_matcher,
 };
 
 static void other_memory(void **state)

@@ -2,6 +2,7 @@
 #include "grammar/core/trie.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/handle.h"
 #include <quire/grammar.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,11 +156,11 @@ quire_status quire_grammar_vocab_create(const struct quire_tokenizer *tok,
     if (out == NULL)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
-    if (tok == NULL)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "tok is NULL");
+    QR_TRY(qr_handle_check(tok, QR_KIND_TOKENIZER, "tok", err));
     struct quire_grammar_vocab *v = qr_calloc(allocator, 1, sizeof *v);
     if (v == NULL)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the vocabulary");
+    v->handle.kind = QR_KIND_GRAMMAR_VOCAB;
     v->tok = tok;
     if (allocator != NULL) {
         v->allocator = *allocator;
@@ -182,7 +183,7 @@ quire_status quire_grammar_vocab_create(const struct quire_tokenizer *tok,
 
 void quire_grammar_vocab_destroy(struct quire_grammar_vocab *v)
 {
-    if (v == NULL)
+    if (!qr_handle_end(v, QR_KIND_GRAMMAR_VOCAB))
         return;
     const struct quire_allocator copy = v->allocator, *a = v->a ? &copy : NULL;
     for (int s = 0; s < QR_N_SLICES; s++) {
@@ -196,5 +197,5 @@ void quire_grammar_vocab_destroy(struct quire_grammar_vocab *v)
 
 size_t quire_grammar_mask_words(const struct quire_grammar_vocab *vocab)
 {
-    return vocab != NULL ? vocab->n_words : 0;
+    return qr_handle_is(vocab, QR_KIND_GRAMMAR_VOCAB) ? vocab->n_words : 0;
 }

@@ -2,6 +2,7 @@
 /* trie.h - the tokens of a vocabulary by their bytes. */
 #ifndef QR_GRAMMAR_CORE_TRIE_H
 #define QR_GRAMMAR_CORE_TRIE_H
+#include "base/handle.h"
 #include <quire/status.h>
 #include <quire/tokenizer.h>
 
@@ -30,6 +31,7 @@ enum qr_slice {
 
 /* Immutable. */
 struct quire_grammar_vocab {
+    struct qr_handle handle;
     const struct quire_tokenizer *tok;
     struct quire_allocator allocator;
     const struct quire_allocator *a;   /* &allocator or NULL */
