@@ -26,6 +26,8 @@ static const struct {
     { "calibrate", eval_calibrate,
       "-m MODEL -f FILE --out F    write the scales that an fp8 cache needs for a text" },
     { "kv", eval_kv, "-m MODEL -f FILE    compare the logits of all KV dtypes with those of f32" },
+    { "tools", eval_tools,
+      "FILE.jsonl...    parse model outputs with tool calls, whole and at every cut" },
     { "schema", eval_schema,
       "-m TOKENIZER FILE...    compile JSON schemas and replay their instances; see below" },
 };

@@ -37,6 +37,7 @@ int eval_perplexity(const struct eval_options *o);
 int eval_calibrate(const struct eval_options *o);
 int eval_kv(const struct eval_options *o);
 int eval_schema(const struct eval_options *o);
+int eval_tools(const struct eval_options *o);
 
 /* Prints "quire-eval: what: message" to stderr. Returns the sysexits code of the status. */
 int eval_fail(const char *what, quire_status status, const struct quire_error *err);
