@@ -20,7 +20,9 @@ struct eval_options {
     const char *kv_scales; /* file of scales for fp8 caches */
     const char *prompt;
     bool verbose;
-    int n_args; /* positional arguments */
+    uint32_t limit;                /* schema: 0 = all */
+    bool json, compact, cpu_clock; /* schema: the report, the spelling of instances, the clock */
+    int n_args;                    /* positional arguments */
     char **args;
 };
 
@@ -35,6 +37,7 @@ int eval_perplexity(const struct eval_options *o);
 int eval_calibrate(const struct eval_options *o);
 int eval_kv(const struct eval_options *o);
 int eval_schema(const struct eval_options *o);
+int eval_tools(const struct eval_options *o);
 
 /* Prints "quire-eval: what: message" to stderr. Returns the sysexits code of the status. */
 int eval_fail(const char *what, quire_status status, const struct quire_error *err);

@@ -2,6 +2,7 @@
 /* session.c - opens the engine; changes of the conversations and their settings. */
 #include "session.h"
 #include "bundled.h"
+#include "constraint.h"
 #include "conversation_file.h"
 #include "exit_code.h"
 #include "interrupt.h"
@@ -264,6 +265,9 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     }
     if (!o->no_repeat_guard && !o->ignore_eos)
         repeat_guard_open(&s->repeat_guard, s->info.context_length);
+    code = constraint_open(s);
+    if (code)
+        return code;
     report_start(s);
     restore_cache(s);
     return init_conversation(s);
@@ -271,6 +275,7 @@ int session_open(struct session *s, const struct options *o, struct output *out)
 
 void session_close(struct session *s)
 {
+    constraint_close(s);
     quire_engine_close(s->engine);
     conversation_list_free(&s->conversations);
     settings_free(&s->settings);

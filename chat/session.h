@@ -19,6 +19,7 @@ struct session {
     struct conversation *conversation; /* the current one, of the list */
     bool keeps_cache;                  /* the file of --prompt-cache may be written */
     struct settings settings;
+    struct quire_grammar *grammar; /* of the answers, or NULL (constraint.h) */
     struct repeat_guard repeat_guard;
     bool repeats;            /* the guard has ended the current answer */
     struct quire_usage last; /* of the last answer */

@@ -131,6 +131,7 @@ static void set_request(const struct session *s, struct quire_request_params *re
     request->stop = (const char *const *)s->settings.stop;
     request->n_stop = s->settings.n_stop;
     request->flags = s->options->ignore_eos ? QUIRE_REQUEST_IGNORE_EOS : 0;
+    request->grammar = s->grammar;
     request->sampling = &s->settings.sampling;
     request->stream = s->conversation->regenerations;
     request->draft_tokens = s->options->draft_model ? s->options->draft_max : 0;

@@ -162,3 +162,22 @@ uint32_t qr_constraint_check_draft(struct qr_request *r, const int32_t *draft, u
         return n;
     return (uint32_t)quire_grammar_matcher_check(r->constraint.matcher, draft, n);
 }
+
+bool qr_constraint_push_draft(struct qr_request *r, int32_t token)
+{
+    struct qr_constraint *c = &r->constraint;
+    if (!c->matcher)
+        return true;
+    if (quire_grammar_matcher_commit(c->matcher, &token, 1, NULL) != QUIRE_OK)
+        return false;
+    c->n_draft++;
+    return true;
+}
+
+void qr_constraint_drop_draft(struct qr_request *r)
+{
+    struct qr_constraint *c = &r->constraint;
+    /* cannot fail: these tokens are in the history */
+    if (c->n_draft && quire_grammar_matcher_rollback(c->matcher, c->n_draft, NULL) == QUIRE_OK)
+        c->n_draft = 0;
+}

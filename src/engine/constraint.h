@@ -28,5 +28,9 @@ quire_status qr_constraint_forced(const struct quire_engine *e, struct qr_reques
                                   int32_t *tokens, size_t *n, struct quire_error *err);
 /* Number of leading tokens of a draft that the grammar allows; n without a grammar. */
 uint32_t qr_constraint_check_draft(struct qr_request *r, const int32_t *draft, uint32_t n);
+/* Advances by a token of the draft model, so that masks are those behind it; false: the grammar
+ * does not allow it, or there is no memory. drop_draft goes back to the tokens of the answer. */
+bool qr_constraint_push_draft(struct qr_request *r, int32_t token);
+void qr_constraint_drop_draft(struct qr_request *r);
 
 #endif

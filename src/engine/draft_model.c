@@ -3,6 +3,7 @@
 #include "engine/draft_model.h"
 #include "base/error.h"
 #include "engine/clock.h"
+#include "engine/constraint.h"
 #include "engine/request.h"
 #include "engine/rope_variant.h"
 #include "engine/sample.h"
@@ -176,8 +177,10 @@ static void add_token(struct quire_engine *e, struct qr_request *r, float *logit
     if (n == 0)
         r->draft_sampling_state = r->sampling_state;
     qr_mask_logits(e, r, n, logits);
-    if (qr_draw_token(e, r, n, logits, &r->draft_sampling_state, &token, NULL) != QUIRE_OK ||
-        qr_ends_answer(e, r, token)) {
+    bool ends = false;
+    if (qr_constraint_mask(e, r, logits, &ends, NULL) != QUIRE_OK || ends ||
+        qr_draw_token(e, r, n, logits, &r->draft_sampling_state, &token, NULL) != QUIRE_OK ||
+        qr_ends_answer(e, r, token) || !qr_constraint_push_draft(r, token)) {
         r->n_model_draft = n;
         return;
     }
@@ -261,6 +264,7 @@ uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget)
     }
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.running[i]);
+        qr_constraint_drop_draft(r);
         if (r->n_model_draft)
             r->n_model_draft = r->task.n_draft;
     }

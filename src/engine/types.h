@@ -62,6 +62,7 @@ struct qr_constraint {
     struct quire_grammar_matcher *matcher;
     uint32_t *mask; /* [n_words] scratch */
     size_t n_words;
+    size_t n_draft; /* tokens of the draft model that the matcher is ahead of the answer */
     struct qr_shared_grammar *shared; /* reference to a grammar of the engine's cache, or NULL */
 };
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs quire-eval over the reference data. Exit 77 (skipped) without reference data or if the CPU lacks LEVEL.
-# usage: run.sh QUIRE_EVAL SUITE [LEVEL]     SUITE: f32 families native kv gguf onednn attention tokenize template invariance
+# usage: run.sh QUIRE_EVAL SUITE [LEVEL]     SUITE: f32 families native kv gguf onednn attention tokenize template
+#        invariance schema tools
 set -u
 eval=$1
 suite=$2
@@ -112,6 +113,14 @@ tokenize)
         check "$eval" tokenize -m "$file" --inp "$file.inp" --out "$file.out"
     done
     ;;
+schema) # real schemas with valid and invalid instances; quire-eval fails if an invalid one is accepted
+    command -v xz >/dev/null || { echo "skipped: xz is not installed"; exit 77; }
+    said=$("$eval" schema "$shared/schemas/maskbench_tenth.jsonl.xz" -m "$shared/tokenizers/llama3") || failed=1
+    echo "$said"
+    grep -q '^valid instance rejected: 0 schemas' <<<"$said" || failed=1
+    [ "$(sed -n 's/^passing \([0-9]*\) .*/\1/p' <<<"$said")" -ge 1090 ] || failed=1
+    ;;
+tools) check "$eval" tools "$shared/tools/tool_calls.jsonl" ;;
 template) check "$eval" template "$shared"/tokenizers/templates/*.expected.json ;;
 *)
     echo "run.sh: unknown suite '$suite'" >&2

@@ -135,8 +135,7 @@ static void test_draft_model(void **state)
         assert_same(&plain[i], &drafted);
     }
     const struct quire_engine_stats stats = stats_of(e);
-    print_message("%llu of %llu drafted tokens\n",
-                  (unsigned long long)stats.model_accepted_tokens,
+    print_message("%llu of %llu drafted tokens\n", (unsigned long long)stats.model_accepted_tokens,
                   (unsigned long long)stats.model_drafted_tokens);
     assert_true(stats.model_drafted_tokens > 0 && stats.model_accepted_tokens > 0);
     quire_engine_close(e);

@@ -170,8 +170,8 @@ static void test_eviction(void **state)
     ep.allocator = &alloc.hooks;
     struct quire_engine *e = open_with(&ep);
     const struct quire_request_params held = request(QUIRE_GRAMMAR_REGEX, "[xy]{2}");
-    const quire_request_id id = submit(e, &held);
-    struct qr_shared_grammar *first = e->grammars.first;
+    struct qr_shared_grammar *first, *again;
+    assert_status(QUIRE_OK, qr_grammar_cache_acquire(&e->grammars, &held, &first, NULL));
     for (unsigned i = 0; i < 100; i++) {
         char text[96];
         quire_request_id unused;
@@ -185,9 +185,14 @@ static void test_eviction(void **state)
         while (ev.kind != QUIRE_EVENT_DONE);
         assert_true(e->grammars.n <= 33);
     }
-    run_one(e, id, &r);
+    assert_status(QUIRE_OK, qr_grammar_cache_acquire(&e->grammars, &held, &again, NULL));
+    assert_ptr_equal(first, again);
+    qr_grammar_cache_release(&e->grammars, first);
+    generate(e, &held, &r);
     assert_true(matches("^[xy]{2}$", r.text));
-    assert_true(first->refs == 0);
+    assert_int_equal(first->refs, 1);
+    qr_grammar_cache_release(&e->grammars, again);
+    assert_int_equal(first->refs, 0);
     for (unsigned i = 0; i < 100; i += 9)
         submit_schema(e, i, &r);
     assert_true(e->grammars.n <= 33 && e->grammars.n > 20);

@@ -1,19 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/front_end/gbnf.h"
 #include "base/error.h"
+#include "base/fp_env.h"
+#include "base/keyed_hash.h"
 #include "base/utf8.h"
 #include "grammar/front_end/part.h"
 #include "grammar/regex/json_string.h"
 #include <string.h>
+#include <time.h>
 
 enum { MAX_DEPTH = 200, MAX_RANGES = 512, MAX_REPEAT = 100000, LAST_CHAR = 0x10ffff };
 
+/* Weight up to which a rule without recursion is part of the lexemes that use it: bounds the states
+ * of one lexeme. */
+enum { MAX_INLINE_BYTES = 4000 };
+
+enum rule_state { RULE_NEW, RULE_OPEN, RULE_DONE };
 struct rule {
     const char *name;
     size_t size;
-    qr_node node;
-    bool defined;
-    size_t used_at; /* offset of the first use */
+    size_t at, body, end; /* offsets of the name, behind "::=", of the next rule */
+    struct qr_part part;  /* of a rule that is done */
+    qr_node node;         /* 0: not used as a node */
+    size_t weight;        /* bytes of the body and of the rules in it */
+    enum rule_state state;
 };
 
 struct gbnf {
@@ -21,9 +31,14 @@ struct gbnf {
     struct qr_regex_set *set;
     const char *text;
     size_t size, at;
+    size_t end; /* of the rule that is read */
     unsigned depth;
-    struct rule *rules;
+    struct rule *rules; /* in the order of the text */
     size_t n_rules, capacity;
+    uint32_t *index; /* hash table of names: number of the rule + 1 */
+    size_t index_size;
+    uint64_t hash_key;
+    size_t weight; /* of the rule that is read */
     struct quire_error *err;
 };
 
@@ -161,7 +176,8 @@ static quire_status literal(struct gbnf *g, struct qr_part *out)
     return status;
 }
 
-static quire_status char_class(struct gbnf *g, struct qr_part *out)
+/* A frame of its own: the ranges are not on the stack of nested groups. */
+static QR_NOINLINE quire_status char_class(struct gbnf *g, struct qr_part *out)
 {
     struct qr_char_range ranges[MAX_RANGES];
     const size_t first = g->at++;
@@ -194,22 +210,48 @@ static quire_status char_class(struct gbnf *g, struct qr_part *out)
 
 /* ---- Rules ---- */
 
-/* The rule of a name, a new one if there is none. NULL: no memory. */
-static struct rule *find_rule(struct gbnf *g, const char *name, size_t size)
+/* Slot of a name: of its rule, or a free one. */
+static uint32_t *find_slot(const struct gbnf *g, const char *name, size_t size)
 {
-    for (size_t i = 0; i < g->n_rules; i++)
-        if (g->rules[i].size == size && memcmp(g->rules[i].name, name, size) == 0)
-            return &g->rules[i];
-    if (!qr_grow(g->f->allocator, (void **)&g->rules, &g->capacity, g->n_rules + 1,
-                 sizeof *g->rules)) {
-        qr_fail(g->err, QUIRE_E_NOMEM, "no memory for the grammar");
-        return NULL;
+    const uint64_t hash = qr_hash_bytes(g->hash_key, name, size);
+    for (size_t i = (hash ^ hash >> 32) & (g->index_size - 1);; i = (i + 1) & (g->index_size - 1)) {
+        const struct rule *r = &g->rules[g->index[i] - (g->index[i] != 0)];
+        if (g->index[i] == 0 || (r->size == size && memcmp(r->name, name, size) == 0))
+            return &g->index[i];
     }
-    struct rule *r = &g->rules[g->n_rules++];
-    *r = (struct rule){
-        .name = name, .size = size, .node = qr_build_rule(g->f->builder), .used_at = g->at
-    };
-    return r;
+}
+
+static quire_status read_rule(struct gbnf *g, struct rule *r);
+
+/* A rule as an expression if it is done and small enough, otherwise as a node. */
+static struct qr_part use_rule(struct gbnf *g, struct rule *r)
+{
+    if (r->state == RULE_DONE && r->part.is_regex && r->weight <= MAX_INLINE_BYTES) {
+        g->weight += r->weight;
+        return r->part;
+    }
+    if (r->node == 0) {
+        r->node = qr_build_rule(g->f->builder);
+        if (r->state == RULE_DONE)
+            qr_build_define(g->f->builder, r->node, qr_part_to_node(g->f->builder, r->part));
+    }
+    return qr_part_node(r->node);
+}
+
+/* The rule of a name at the cursor, read before its use unless it is under way. */
+static quire_status reference(struct gbnf *g, size_t size, struct qr_part *out)
+{
+    const uint32_t found = *find_slot(g, g->text + g->at, size);
+    if (found == 0)
+        return bad(g, "the rule is not defined");
+    struct rule *r = &g->rules[found - 1];
+    const size_t next = g->at + size;
+    /* deep chains: the rule is read by build(), and stays a node here */
+    if (r->state == RULE_NEW && g->depth < MAX_DEPTH / 2)
+        QR_TRY(read_rule(g, r));
+    g->at = next;
+    *out = use_rule(g, r);
+    return QUIRE_OK;
 }
 
 static quire_status alternatives(struct gbnf *g, bool lines, struct qr_part *out);
@@ -235,12 +277,7 @@ static quire_status atom(struct gbnf *g, struct qr_part *out)
     }
     if (n == 0)
         return bad(g, "a literal, a class, a rule or a group is expected");
-    const struct rule *r = find_rule(g, g->text + g->at, n);
-    if (r == NULL)
-        return QUIRE_E_NOMEM;
-    g->at += n;
-    *out = qr_part_node(r->node);
-    return QUIRE_OK;
+    return reference(g, n, out);
 }
 
 static bool read_number(struct gbnf *g, uint32_t *out)
@@ -321,8 +358,12 @@ static quire_status alternatives(struct gbnf *g, bool lines, struct qr_part *out
     if (++g->depth > MAX_DEPTH)
         return fail_at(g, QUIRE_E_LIMIT, g->at, "groups are nested more than 200 deep");
     do {
+        const size_t line = g->at;
+        skip_space(g, true); /* an alternative may begin on the next line */
+        if (!lines && g->at == g->end)
+            g->at = line; /* an empty one before the next rule */
         status = sequence(g, lines, &all);
-        /* an alternative on the next line */
+        /* a further alternative on the next line */
         if (status == QUIRE_OK && !lines) {
             const size_t before = g->at;
             skip_space(g, true);
@@ -337,46 +378,106 @@ static quire_status alternatives(struct gbnf *g, bool lines, struct qr_part *out
     return status;
 }
 
-static quire_status rule(struct gbnf *g)
+/* Reads the body of a rule. The cursor and the weight of the rule around it are kept. */
+static quire_status read_rule(struct gbnf *g, struct rule *r)
 {
-    const size_t n = word(g);
-    struct qr_part body;
-    if (n == 0)
-        return bad(g, "the name of a rule is expected");
-    struct rule *r = find_rule(g, g->text + g->at, n);
-    if (r == NULL)
-        return QUIRE_E_NOMEM;
-    const size_t index = (size_t)(r - g->rules);
-    if (r->defined)
-        return bad(g, "the rule is defined twice");
-    g->at += n;
-    skip_space(g, false);
-    if (!skip(g, "::="))
-        return bad(g, "::= is expected");
-    const size_t line = g->at;
-    skip_space(g, true); /* the alternatives may begin on the next line */
-    if (word(g) > 0 && g->at > line && memchr(g->text + line, '\n', g->at - line) != NULL)
-        g->at = line; /* unless the next rule does */
-    QR_TRY(alternatives(g, false, &body));
-    r = &g->rules[index];
-    r->defined = true;
-    qr_build_define(g->f->builder, r->node, qr_part_to_node(g->f->builder, body));
+    const size_t at = g->at, end = g->end, weight = g->weight;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    if ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec > g->f->deadline)
+        return fail_at(g, QUIRE_E_LIMIT, r->at, "the time for the compilation is over");
+    r->state = RULE_OPEN;
+    g->at = r->body;
+    g->end = r->end;
+    g->weight = r->end - r->body;
+    QR_TRY(alternatives(g, false, &r->part));
+    skip_space(g, true);
+    if (g->at != r->end)
+        return bad(g, "unexpected text behind the rule");
+    r->weight = g->weight;
+    r->state = RULE_DONE;
+    if (r->node != 0)
+        qr_build_define(g->f->builder, r->node, qr_part_to_node(g->f->builder, r->part));
+    g->at = at;
+    g->end = end;
+    g->weight = weight;
+    return QUIRE_OK;
+}
+
+/* Moves the cursor behind a literal or class; to the end of the line if it is not closed, which
+ * the reader of the rule reports. */
+static void skip_quoted(struct gbnf *g, char close)
+{
+    for (g->at++; g->at < g->size && peek(g) != '\n'; g->at++) {
+        if (peek(g) == '\\')
+            g->at++;
+        else if (peek(g) == close)
+            break;
+    }
+    g->at += g->at < g->size && peek(g) == close;
+    g->at = g->at < g->size ? g->at : g->size;
+}
+
+/* Finds the names of the rules: words before "::=". */
+static quire_status scan_rules(struct gbnf *g)
+{
+    for (skip_space(g, true); g->at < g->size; skip_space(g, true)) {
+        const size_t at = g->at, n = word(g);
+        if (n == 0 && (peek(g) == '"' || peek(g) == '['))
+            skip_quoted(g, peek(g) == '"' ? '"' : ']');
+        else
+            g->at += n + (n == 0);
+        const size_t behind = g->at;
+        skip_space(g, false);
+        if (n == 0 || !skip(g, "::=")) {
+            g->at = behind;
+            if (g->n_rules == 0)
+                return fail_at(g, QUIRE_E_INVALID_ARG, at,
+                               n ? "::= is expected" : "the name of a rule is expected");
+            continue;
+        }
+        if (!qr_grow(g->f->allocator, (void **)&g->rules, &g->capacity, g->n_rules + 1,
+                     sizeof *g->rules))
+            return qr_fail(g->err, QUIRE_E_NOMEM, "no memory for the grammar");
+        if (g->n_rules > 0)
+            g->rules[g->n_rules - 1].end = at;
+        g->rules[g->n_rules++] = (struct rule){
+            .name = g->text + at, .size = n, .at = at, .body = g->at, .end = g->size
+        };
+    }
+    return QUIRE_OK;
+}
+
+static quire_status index_rules(struct gbnf *g)
+{
+    for (g->index_size = 16; g->index_size < 2 * g->n_rules;)
+        g->index_size *= 2;
+    g->index = qr_calloc(g->f->allocator, g->index_size, sizeof *g->index);
+    if (g->index == NULL)
+        return qr_fail(g->err, QUIRE_E_NOMEM, "no memory for the grammar");
+    for (size_t i = 0; i < g->n_rules; i++) {
+        uint32_t *slot = find_slot(g, g->rules[i].name, g->rules[i].size);
+        if (*slot != 0)
+            return fail_at(g, QUIRE_E_INVALID_ARG, g->rules[i].at, "the rule is defined twice");
+        *slot = (uint32_t)i + 1;
+    }
     return QUIRE_OK;
 }
 
 static quire_status build(struct gbnf *g, qr_node *out)
 {
-    for (skip_space(g, true); g->at < g->size; skip_space(g, true))
-        QR_TRY(rule(g));
+    QR_TRY(scan_rules(g));
+    if (g->n_rules > UINT32_MAX / 4)
+        return qr_fail(g->err, QUIRE_E_LIMIT, "the grammar has too many rules");
+    QR_TRY(index_rules(g));
+    const uint32_t root = g->n_rules > 0 ? *find_slot(g, "root", 4) : 0;
+    if (root == 0)
+        return qr_fail(g->err, QUIRE_E_INVALID_ARG, "the grammar has no rule root");
     for (size_t i = 0; i < g->n_rules; i++)
-        if (!g->rules[i].defined)
-            return fail_at(g, QUIRE_E_INVALID_ARG, g->rules[i].used_at, "the rule is not defined");
-    for (size_t i = 0; i < g->n_rules; i++)
-        if (g->rules[i].size == 4 && memcmp(g->rules[i].name, "root", 4) == 0) {
-            *out = g->rules[i].node;
-            return QUIRE_OK;
-        }
-    return qr_fail(g->err, QUIRE_E_INVALID_ARG, "the grammar has no rule root");
+        if (g->rules[i].state == RULE_NEW)
+            QR_TRY(read_rule(g, &g->rules[i]));
+    *out = qr_part_to_node(g->f->builder, use_rule(g, &g->rules[root - 1]));
+    return QUIRE_OK;
 }
 
 quire_status qr_gbnf_build(struct qr_front_end *f, const char *text, size_t size, qr_node *out,
@@ -385,7 +486,9 @@ quire_status qr_gbnf_build(struct qr_front_end *f, const char *text, size_t size
     struct gbnf g = {
         .f = f, .set = qr_builder_regexes(f->builder), .text = text, .size = size, .err = err
     };
+    g.hash_key = qr_hash_key(&g);
     const quire_status status = build(&g, out);
+    qr_free(f->allocator, g.index, g.index_size, sizeof *g.index);
     qr_free(f->allocator, g.rules, g.capacity, sizeof *g.rules);
     return status;
 }
