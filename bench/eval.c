@@ -29,7 +29,7 @@ static const struct {
     { "tools", eval_tools,
       "FILE.jsonl...    parse model outputs with tool calls, whole and at every cut" },
     { "schema", eval_schema,
-      "-m TOKENIZER FILE...    compile JSON schemas and replay their instances; -p NAME: some" },
+      "-m TOKENIZER FILE...    compile JSON schemas and replay their instances; see below" },
 };
 enum { N_COMMANDS = sizeof commands / sizeof commands[0] };
 
@@ -52,6 +52,13 @@ static int usage(FILE *to)
         "  --chunk N          prompt tokens per step (default: all)\n"
         "  --block-size N     tokens per KV block (default 64; attention: several)\n"
         "  --expand-latent N  MLA: expand latent keys for N new tokens or more (default: never)\n"
+        "  --filter NAME      schema: those with NAME in their names\n"
+        "  --limit N          schema: the first N\n"
+        "  --spelling S       schema: instances spaced (default; \", \" and \": \") or compact\n"
+        "  --clock C          schema: times by wall (default) or cpu, which others' load leaves "
+        "alone\n"
+        "  --json             schema: the report as JSON; other lines go to stderr\n"
+        "  -v                 more about each case\n"
         "  --list-levels      print the ISA levels that this CPU supports, in rising order\n"
         "exit: 0 passed, 1 a tolerance is exceeded, 64 usage, 65 bad data, 66 no such file, 69 not "
         "supported\n");
@@ -127,7 +134,7 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return o->kv_scales = value, true;
     if (!strcmp(name, "--out"))
         return o->output = value, true;
-    if (!strcmp(name, "-p") || !strcmp(name, "--prompt"))
+    if (!strcmp(name, "-p") || !strcmp(name, "--prompt") || !strcmp(name, "--filter"))
         return o->prompt = value, true;
     if (!strcmp(name, "--threads") || !strcmp(name, "-t"))
         return parse_count(value, &o->threads);
@@ -137,6 +144,16 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return parse_count(value, &o->block_size);
     if (!strcmp(name, "--expand-latent"))
         return parse_count(value, &o->expand_from);
+    if (!strcmp(name, "--limit"))
+        return parse_count(value, &o->limit) && o->limit > 0;
+    if (!strcmp(name, "--spelling")) {
+        o->compact = !strcmp(value, "compact");
+        return o->compact || !strcmp(value, "spaced");
+    }
+    if (!strcmp(name, "--clock")) {
+        o->cpu_clock = !strcmp(value, "cpu");
+        return o->cpu_clock || !strcmp(value, "wall");
+    }
     if (!strcmp(name, "--compute")) {
         o->compute = strcmp(value, "native") ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
         return !strcmp(value, "native") || !strcmp(value, "f32");
@@ -186,6 +203,8 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "-v")) {
             o.verbose = true;
+        } else if (!strcmp(argv[i], "--json")) {
+            o.json = true;
         } else if (argv[i][0] != '-') {
             o.args[o.n_args++] = argv[i];
         } else if (i + 1 < argc && set_option(&o, argv[i], argv[i + 1])) {

@@ -20,7 +20,9 @@ struct eval_options {
     const char *kv_scales; /* file of scales for fp8 caches */
     const char *prompt;
     bool verbose;
-    int n_args; /* positional arguments */
+    uint32_t limit;                /* schema: 0 = all */
+    bool json, compact, cpu_clock; /* schema: the report, the spelling of instances, the clock */
+    int n_args;                    /* positional arguments */
     char **args;
 };
 

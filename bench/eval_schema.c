@@ -2,23 +2,15 @@
 /* eval_schema.c - `quire-eval schema`: compiles JSON schemas and replays their instances token by
  * token: which valid ones are rejected, which invalid ones accepted, and how long masks take. */
 #include "eval.h"
+#include "eval_schema_files.h"
 #include "eval_schema_report.h"
-#include "json_slice.h"
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
-#define SLOW_MASK 2e-3 /* seconds */
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#define SLOW_MASK    2e-3 /* seconds */
+#define REPLAY_LIMIT 60   /* seconds of a schema with all its instances */
 
 struct run {
     const struct eval_options *o;
@@ -26,8 +18,20 @@ struct run {
     struct quire_grammar_vocab *vocab;
     uint32_t *mask;
     size_t n_words;
+    clockid_t clock; /* of the times in the report */
+    FILE *lines;     /* what is printed while schemas are checked */
+    double deadline; /* of the schema that is checked */
     struct schema_report report;
 };
+
+static double seconds_of(clockid_t clock)
+{
+    struct timespec t;
+    clock_gettime(clock, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double now(const struct run *r) { return seconds_of(r->clock); }
 
 /* ---- One instance ---- */
 
@@ -39,22 +43,40 @@ static quire_status replay(struct run *r, struct quire_grammar *grammar, const i
     quire_status s = quire_grammar_matcher_create(grammar, &m, err);
     *accepted = false;
     for (*at = 0; s == QUIRE_OK && *at < n; ++*at) {
-        double start = now();
+        if (seconds_of(CLOCK_MONOTONIC) > r->deadline) {
+            snprintf(err->msg, sizeof err->msg, "not replayed within %d s", REPLAY_LIMIT);
+            s = QUIRE_E_LIMIT;
+            break;
+        }
+        double start = now(r);
         s = quire_grammar_matcher_mask(m, r->mask, r->n_words, err);
-        const double seconds = now() - start;
+        const double seconds = now(r) - start;
         schema_report_add(&r->report.mask_times, seconds);
         if (r->o->verbose && seconds > SLOW_MASK)
-            printf("    slow mask at token %zu: %.1f ms\n", *at, 1e3 * seconds);
+            fprintf(r->lines, "    slow mask at token %zu: %.1f ms\n", *at, 1e3 * seconds);
         if (s != QUIRE_OK || !(r->mask[ids[*at] / 32] >> (ids[*at] % 32) & 1))
             break;
-        start = now();
+        start = now(r);
         s = quire_grammar_matcher_commit(m, &ids[*at], 1, err);
-        schema_report_add(&r->report.commit_times, now() - start);
+        schema_report_add(&r->report.commit_times, now(r) - start);
     }
     if (s == QUIRE_OK && *at == n)
         *accepted = quire_grammar_matcher_can_end(m);
     quire_grammar_matcher_destroy(m);
     return s;
+}
+
+/* Where in its text an instance was rejected. */
+static void print_rejected(const struct run *r, const int32_t *ids, size_t n, size_t at,
+                           const char *text)
+{
+    size_t offset = 0, size;
+    for (size_t i = 0; i < at; i++) {
+        (void)quire_tokenizer_token_bytes(r->tok, ids[i], &size);
+        offset += size;
+    }
+    fprintf(r->lines, "    rejected at token %zu of %zu, byte %zu%s: %.200s\n", at, n, offset,
+            at == n ? " (incomplete)" : "", text);
 }
 
 /* Replays the text of an instance. */
@@ -63,7 +85,7 @@ static quire_status check_instance(struct run *r, struct quire_grammar *grammar,
                                    struct quire_error *err)
 {
     size_t size, n = 0, at = 0;
-    char *text = json_slice_write(data, false, &size);
+    char *text = json_slice_write(data, r->o->compact, &size);
     int32_t *ids = text ? malloc((size + 1) * sizeof *ids) : NULL;
     quire_status s = QUIRE_E_NOMEM;
     if (ids != NULL)
@@ -71,7 +93,7 @@ static quire_status check_instance(struct run *r, struct quire_grammar *grammar,
     if (s == QUIRE_OK)
         s = replay(r, grammar, ids, n, accepted, &at, err);
     if (s == QUIRE_OK && r->o->verbose && !*accepted)
-        printf("    rejected at token %zu of %zu: %.200s\n", at, n, text);
+        print_rejected(r, ids, n, at, text);
     free(ids);
     free(text);
     return s;
@@ -87,9 +109,9 @@ static quire_status compile(struct run *r, const struct json_slice *schema,
     p.kind = QUIRE_GRAMMAR_JSON_SCHEMA;
     p.text = schema->text;
     p.text_size = schema->size;
-    const double start = now();
+    const double start = now(r);
     const quire_status s = quire_grammar_compile(r->vocab, &p, out, err);
-    schema_report_add(&r->report.compile_times, now() - start);
+    schema_report_add(&r->report.compile_times, now(r) - start);
     return s;
 }
 
@@ -103,24 +125,25 @@ static void check_schema(struct run *r, const char *name, const struct json_slic
     struct json_slice test, valid, data;
     unsigned rejected = 0, accepted_invalid = 0, failed = 0;
     report->schemas++;
+    r->deadline = seconds_of(CLOCK_MONOTONIC) + REPLAY_LIMIT;
     if (r->o->verbose)
-        printf("%s\n", name);
+        fprintf(r->lines, "%s\n", name);
     if (compile(r, schema, &grammar, &err) != QUIRE_OK) {
         report->not_compiled++;
         schema_report_reason(report, err.msg);
         if (r->o->verbose)
-            printf("%s: not compiled: %s\n", name, err.msg);
+            fprintf(r->lines, "%s: not compiled: %s\n", name, err.msg);
         return;
     }
     for (size_t at = 0; json_slice_next(tests, &at, NULL, &test);) {
         bool accepted = false;
         if (!json_slice_get(&test, "valid", &valid) || !json_slice_get(&test, "data", &data))
-            continue;
+            continue; /* does not occur: the files are checked */
         report->instances++;
         const bool expected = json_slice_is(&valid, "true");
         if (check_instance(r, grammar, &data, &accepted, &err) != QUIRE_OK) {
             failed++;
-            printf("%s: %s\n", name, err.msg);
+            fprintf(r->lines, "%s: %s\n", name, err.msg);
         } else if (expected && !accepted) {
             rejected++;
         } else if (!expected && accepted) {
@@ -132,125 +155,28 @@ static void check_schema(struct run *r, const char *name, const struct json_slic
     report->failures += failed > 0;
     report->passed += rejected == 0 && accepted_invalid == 0 && failed == 0;
     if (rejected > 0)
-        printf("%s: %u valid instances rejected\n", name, rejected);
+        fprintf(r->lines, "%s: %u valid instances rejected\n", name, rejected);
     if (accepted_invalid > 0)
-        printf("%s: %u invalid instances accepted\n", name, accepted_invalid);
+        fprintf(r->lines, "%s: %u invalid instances accepted\n", name, accepted_invalid);
     quire_grammar_destroy(grammar);
 }
 
-/* ---- Files ---- */
-
-/* Lines {"name", "schema", "tests"}. */
-static void check_lines(struct run *r, const char *text, size_t size)
+/* The visitor of the files. */
+static void visit(void *context, const char *name, const struct json_slice *schema,
+                  const struct json_slice *tests)
 {
-    for (const char *line = text, *end; line < text + size; line = end + 1) {
-        struct json_slice object, name = { "\"\"", 2 }, schema, tests;
-        end = memchr(line, '\n', (size_t)(text + size - line));
-        end = end ? end : text + size;
-        if (!json_slice_value(line, (size_t)(end - line), &object) ||
-            !json_slice_get(&object, "schema", &schema) ||
-            !json_slice_get(&object, "tests", &tests))
-            continue;
-        json_slice_get(&object, "name", &name);
-        char *title = json_slice_string(&name);
-        if (title != NULL && (r->o->prompt == NULL || strstr(title, r->o->prompt)))
-            check_schema(r, title, &schema, &tests);
-        free(title);
-    }
-}
-
-/* An array of {"description", "schema", "tests"}, as in the official test suite. */
-static void check_array(struct run *r, const char *path, const struct json_slice *array)
-{
-    struct json_slice group, description = { "\"\"", 2 }, schema, tests;
-    const char *file = strrchr(path, '/');
-    for (size_t at = 0; json_slice_next(array, &at, NULL, &group);) {
-        char name[512];
-        if (!json_slice_get(&group, "schema", &schema) || !json_slice_get(&group, "tests", &tests))
-            continue;
-        json_slice_get(&group, "description", &description);
-        snprintf(name, sizeof name, "%s: %.*s", file ? file + 1 : path, (int)description.size,
-                 description.text);
-        check_schema(r, name, &schema, &tests);
-    }
-}
-
-/* A compressed file through the program xz. */
-static char *read_xz(const char *path, size_t *size)
-{
-    char command[4096 + 32], *text = NULL;
-    size_t capacity = 0, n = 0;
-    if (strchr(path, '\'') != NULL || strlen(path) > 4000)
-        return NULL;
-    snprintf(command, sizeof command, "xz -dc -- '%s'", path);
-    FILE *f = popen(command, "r");
-    while (f != NULL) {
-        if (n + 65536 > capacity) {
-            char *larger = realloc(text, capacity = 2 * capacity + 131072);
-            if (larger == NULL)
-                break;
-            text = larger;
-        }
-        const size_t got = fread(text + n, 1, 65535, f);
-        n += got;
-        if (got == 0)
-            break;
-    }
-    if (f == NULL || pclose(f) != 0) {
-        fprintf(stderr, "quire-eval: cannot read %s (is the program xz installed?)\n", path);
-        free(text);
-        return NULL;
-    }
-    text[n] = '\0';
-    *size = n;
-    return text;
-}
-
-static int check_file(struct run *r, const char *path)
-{
-    size_t size;
-    const size_t n = strlen(path);
-    struct json_slice array;
-    char *text = n > 3 && strcmp(path + n - 3, ".xz") == 0 ? read_xz(path, &size)
-                                                           : eval_read_file(path, &size);
-    if (text == NULL)
-        return 66;
-    if (json_slice_value(text, size, &array) && array.text[0] == '[')
-        check_array(r, path, &array);
-    else
-        check_lines(r, text, size);
-    free(text);
-    return 0;
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b) { return alphasort(a, b); }
-
-/* All .json files of a folder and below it. */
-static int check_path(struct run *r, const char *path)
-{
-    struct stat st;
-    struct dirent **list;
-    int code = 0;
-    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode))
-        return check_file(r, path);
-    const int n = scandir(path, &list, NULL, by_name);
-    for (int i = 0; i < n; i++) {
-        char inner[4096];
-        const size_t size = strlen(list[i]->d_name);
-        snprintf(inner, sizeof inner, "%s/%s", path, list[i]->d_name);
-        const bool folder = stat(inner, &st) == 0 && S_ISDIR(st.st_mode);
-        if (list[i]->d_name[0] != '.' && code == 0 &&
-            (folder || (size > 5 && strcmp(list[i]->d_name + size - 5, ".json") == 0)))
-            code = check_path(r, inner);
-        free(list[i]);
-    }
-    free(n >= 0 ? list : NULL);
-    return code;
+    struct run *r = context;
+    const struct eval_options *o = r->o;
+    if ((o->prompt == NULL || strstr(name, o->prompt)) &&
+        (o->limit == 0 || r->report.schemas < o->limit))
+        check_schema(r, name, schema, tests);
 }
 
 int eval_schema(const struct eval_options *o)
 {
-    struct run r = { .o = o };
+    struct run r = { .o = o,
+                     .clock = o->cpu_clock ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC,
+                     .lines = o->json ? stderr : stdout };
     struct quire_error err = QUIRE_ERROR_INIT;
     if (o->n_args < 1 || o->model == NULL) {
         fprintf(stderr, "quire-eval: usage: quire-eval schema FILE... -m TOKENIZER\n");
@@ -260,13 +186,21 @@ int eval_schema(const struct eval_options *o)
     if (s != QUIRE_OK)
         return eval_fail(o->model, s, &err);
     s = quire_grammar_vocab_create(r.tok, NULL, &r.vocab, &err);
-    r.n_words = quire_grammar_mask_words(r.vocab);
+    if (s == QUIRE_OK)
+        r.n_words = quire_grammar_mask_words(r.vocab);
     r.mask = malloc((r.n_words + 1) * sizeof *r.mask);
-    int code = s == QUIRE_OK && r.mask ? 0 : eval_fail("vocabulary", s, &err);
+    if (s == QUIRE_OK && r.mask == NULL)
+        s = QUIRE_E_NOMEM;
+    int code = s == QUIRE_OK ? 0 : eval_fail("vocabulary", s, &err);
     for (int i = 0; i < o->n_args && code == 0; i++)
-        code = check_path(&r, o->args[i]);
+        code = schema_files_visit(o->args[i], visit, &r);
+    if (code == 0 && r.report.schemas == 0) {
+        fprintf(stderr, "quire-eval: no schema%s%s\n", o->prompt ? " with the name " : "",
+                o->prompt ? o->prompt : "");
+        code = 65;
+    }
     if (code == 0) {
-        schema_report_print(&r.report);
+        (o->json ? schema_report_print_json : schema_report_print)(&r.report);
         code = r.report.invalidation_errors > 0 || r.report.failures > 0;
     }
     schema_report_free(&r.report);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "eval_schema_report.h"
+#include "json/json.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,20 +39,48 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static void print_times(const char *name, struct times *t)
+static const double parts[] = { 0.5, 0.9, 0.99, 0.999 };
+enum { N_PARTS = sizeof parts / sizeof parts[0] };
+
+/* Mean, percentiles and maximum in microseconds. */
+struct summary {
+    double mean, part[N_PARTS], max;
+};
+
+static struct summary summarize(struct times *t)
 {
-    static const double parts[] = { 0.5, 0.9, 0.99, 0.999 };
+    struct summary s = { 0 };
     double sum = 0;
     if (t->n == 0)
-        return;
+        return s;
     qsort(t->list, t->n, sizeof *t->list, ascending);
     for (size_t i = 0; i < t->n; i++)
         sum += t->list[i];
-    printf("%-8s us: mean %.1f", name, 1e6 * sum / (double)t->n);
-    for (int i = 0; i < 4; i++)
-        printf(", p%g %.1f", 100 * parts[i],
-               1e6 * t->list[(size_t)(parts[i] * (double)(t->n - 1))]);
-    printf(", max %.1f (%zu)\n", 1e6 * t->list[t->n - 1], t->n);
+    s.mean = 1e6 * sum / (double)t->n;
+    for (int i = 0; i < N_PARTS; i++)
+        s.part[i] = 1e6 * t->list[(size_t)(parts[i] * (double)(t->n - 1))];
+    s.max = 1e6 * t->list[t->n - 1];
+    return s;
+}
+
+static void print_times(const char *name, struct times *t)
+{
+    const struct summary s = summarize(t);
+    if (t->n == 0)
+        return;
+    printf("%-8s us: mean %.1f", name, s.mean);
+    for (int i = 0; i < N_PARTS; i++)
+        printf(", p%g %.1f", 100 * parts[i], s.part[i]);
+    printf(", max %.1f (%zu)\n", s.max, t->n);
+}
+
+static void print_times_json(const char *name, struct times *t)
+{
+    const struct summary s = summarize(t);
+    printf(", \"%s_us\": {\"count\": %zu, \"mean\": %.2f", name, t->n, s.mean);
+    for (int i = 0; i < N_PARTS; i++)
+        printf(", \"p%g\": %.2f", 100 * parts[i], s.part[i]);
+    printf(", \"max\": %.2f}", s.max);
 }
 
 static double percent(unsigned n, unsigned of) { return of > 0 ? 100.0 * n / of : 0; }
@@ -70,6 +99,26 @@ void schema_report_print(struct schema_report *r)
     print_times("compile", &r->compile_times);
     print_times("mask", &r->mask_times);
     print_times("commit", &r->commit_times);
+}
+
+void schema_report_print_json(struct schema_report *r)
+{
+    char quoted[QR_JSON_QUOTED_MAX(sizeof r->reasons[0].text)];
+    printf("{\"schemas\": %u, \"instances\": %u, \"passing\": %u, \"not_compiled\": %u, "
+           "\"valid_rejected\": %u, \"invalid_accepted\": %u, \"errors\": %u, \"reasons\": [",
+           r->schemas, r->instances, r->passed, r->not_compiled, r->validation_errors,
+           r->invalidation_errors, r->failures);
+    for (unsigned i = 0; i < r->n_reasons; i++) {
+        const char *text = r->reasons[i].text;
+        const size_t size = qr_json_quote(quoted, text, strlen(text));
+        printf("%s{\"message\": %.*s, \"count\": %u}", i > 0 ? ", " : "", (int)size, quoted,
+               r->reasons[i].count);
+    }
+    printf("]");
+    print_times_json("compile", &r->compile_times);
+    print_times_json("mask", &r->mask_times);
+    print_times_json("commit", &r->commit_times);
+    printf("}\n");
 }
 
 void schema_report_free(struct schema_report *r)

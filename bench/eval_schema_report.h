@@ -29,6 +29,8 @@ void schema_report_add(struct times *t, double seconds);
 /* Counts a message, without the place in the schema that it begins with. */
 void schema_report_reason(struct schema_report *r, const char *message);
 void schema_report_print(struct schema_report *r);
+/* One JSON object; times in microseconds. */
+void schema_report_print_json(struct schema_report *r);
 void schema_report_free(struct schema_report *r);
 
 #endif

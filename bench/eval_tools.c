@@ -149,8 +149,8 @@ static bool same_arguments(const struct qr_json *want, const struct quire_chat_t
     struct qr_json_error e;
     if (raw)
         return partial ? is_prefix(call->arguments, raw) : strcmp(call->arguments, raw) == 0;
-    struct qr_json *v = qr_json_parse(call->arguments, call->arguments_size,
-                                      QR_JSON_ALLOW_BIG_INTEGERS, NULL, &e);
+    struct qr_json *v =
+        qr_json_parse(call->arguments, call->arguments_size, QR_JSON_ALLOW_BIG_INTEGERS, NULL, &e);
     const bool same = v ? qr_json_equal(v, qr_json_get(want, "arguments")) : partial;
     qr_json_free(v);
     return same;
