@@ -138,7 +138,22 @@ _WEATHER_ASKS = ["What is the weather [like |]in {t}?", "What's the weather [lik
 _WEATHER_ANSWERS = ["It is {s} in {t}, with {d} degrees.", "In {t} it is {s} and {d} degrees.",
     "The weather in {t} is {s}, {d} degrees."]
 _TWO_ASKS = ["What is the weather like in {t} and in {u}?", "How is the weather in {t} and {u}?",
-    "Where is it warmer, in {t} or in {u}?", "[Compare|Look up] the weather in {t} and {u}."]
+    "[Compare|Look up] the weather in {t} and {u}."]
+
+
+_WRAPS = ["{q}"] * 5 + ["Hey, {low}", "Tell me, {low}", "I have a question. {q}", "And {low}",
+    "Quick question: {low}", "So, {low}", "Okay, {low}", "Next one: {low}", "Please, {low}"]
+
+
+def _weather_question(rng: random.Random, towns: int, held_out: bool) -> str:
+    """A question with {t} and {u} for the towns; 10 % of all phrasings are held out."""
+    while True:
+        asked = expand(rng, choose(rng, _WEATHER_ASKS if towns == 1 else _TWO_ASKS),
+                       {"t": "{t}", "u": "{u}"})
+        low = asked if asked.startswith("I ") else asked[0].lower() + asked[1:]
+        asked = choose(rng, _WRAPS).replace("{q}", asked).replace("{low}", low)
+        if split.phrasing_is_held_out(asked) == held_out:
+            return asked
 
 
 def _report(rng: random.Random, town: str) -> tuple[str, str, list[str]]:
@@ -157,15 +172,11 @@ def _report(rng: random.Random, town: str) -> tuple[str, str, list[str]]:
 def weather_task(lex: Lexicon, tool: Tool, held_out: bool = False) -> Task:
     """The weather of one town, or of two by parallel calls."""
     rng = lex.rng
-    while True:
-        towns = [lex.word("TOWNS")]
-        if rng.random() < 0.2:
-            towns.append(lex.word("TOWNS"))
-        asks = _WEATHER_ASKS if len(towns) == 1 else _TWO_ASKS
-        template = expand(rng, choose(rng, asks), {"t": "{t}", "u": "{u}"})
-        if len(set(towns)) == len(towns) and split.phrasing_is_held_out(template) == held_out:
-            break
-    asked = expand(rng, template, {"t": towns[0], "u": towns[-1]})
+    towns = [lex.word("TOWNS")]
+    while rng.random() < 0.2 and len(towns) < 2:
+        towns = list(dict.fromkeys([*towns, lex.word("TOWNS")]))
+    asked = _weather_question(rng, len(towns), held_out)
+    asked = expand(rng, asked, {"t": towns[0], "u": towns[-1]})
     reports = [_report(rng, town) for town in towns]
     if len(towns) == 1 and rng.random() < 0.06:
         error = json.dumps({"error": choose(rng, ("unknown place", "not found", "no data"))})
