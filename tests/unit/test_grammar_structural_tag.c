@@ -147,6 +147,11 @@ static const struct {
     { FORMAT("{\"type\":\"repeat\",\"min\":1000000,\"content\":" INT "}"), "#/format/min",
       QUIRE_E_INVALID_ARG },
     { FORMAT("{\"type\":\"star\"}"), "#/format/content", QUIRE_E_INVALID_ARG },
+    { FORMAT("{\"type\":\"triggered_tags\",\"triggers\":[\"<a<\"],\"tags\":[" TAG(INT) "]}"),
+      "#/format/triggers: no trigger", QUIRE_E_INVALID_ARG },
+    { "{\"structures\":[{\"begin\":\"xa\",\"schema\":{},\"end\":\"\"}],\"triggers\":[\"xa\",\"ab\"]"
+      "}",
+      "#/triggers: no trigger", QUIRE_E_INVALID_ARG },
     { "{\"structures\":[],\"triggers\":[\"x\"]}", "#/structures", QUIRE_E_INVALID_ARG },
     { "{\"structures\":[{\"begin\":\"x\",\"end\":\"\"}],\"triggers\":[\"x\"]}",
       "#/structures/0/schema", QUIRE_E_INVALID_ARG },

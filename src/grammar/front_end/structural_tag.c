@@ -180,7 +180,7 @@ static quire_status read_triggers(struct qr_tags *t, const struct qr_json *forma
         if ((*strings)[i] == NULL || (*strings)[i][0] == '\0')
             return qr_tags_bad(t, &element, "a string that is not empty is expected");
     }
-    return QUIRE_OK;
+    return qr_tags_check_overlap(t, *strings, *n, &here);
 }
 
 /* Every tag must begin with a trigger: otherwise it could never be reached. */

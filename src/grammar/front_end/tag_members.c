@@ -96,3 +96,27 @@ quire_status qr_tags_count(const struct qr_tags *t, const struct qr_json *object
     *out = (uint32_t)n;
     return QUIRE_OK;
 }
+
+static bool begins_inside(const char *b, const char *a)
+{
+    for (a++; a[0] != '\0'; a++)
+        if (strncmp(a, b, strlen(a)) == 0 || strncmp(a, b, strlen(b)) == 0)
+            return true;
+    return false;
+}
+
+quire_status qr_tags_check_overlap(const struct qr_tags *t, const char *const *triggers, size_t n,
+                                   const struct qr_tag_place *at)
+{
+    char path[QR_TAG_MAX_PATH];
+    size_t bytes = 0;
+    for (size_t i = 0; i < n && bytes <= QR_TAG_MAX_TRIGGERS; i++)
+        bytes += strlen(triggers[i]);
+    qr_tags_path(at, path, sizeof path);
+    if (bytes > QR_TAG_MAX_TRIGGERS)
+        return qr_fail(t->err, QUIRE_E_LIMIT, "%s: more than %d bytes", path, QR_TAG_MAX_TRIGGERS);
+    for (size_t i = 0; i < n * n; i++)
+        if (begins_inside(triggers[i / n], triggers[i % n]))
+            return qr_tags_bad(t, at, "no trigger may begin inside another or inside itself");
+    return QUIRE_OK;
+}

@@ -5,7 +5,10 @@
 #include "grammar/core/front_end.h"
 #include "json/json.h"
 
-enum { QR_TAG_MAX_PATH = 256 /* bytes; longer paths are cut */ };
+enum {
+    QR_TAG_MAX_PATH = 256,      /* bytes; longer paths are cut */
+    QR_TAG_MAX_TRIGGERS = 16384 /* bytes of all triggers of a format: their check is quadratic */
+};
 
 /* A value in the document. */
 struct qr_tag_place {
@@ -48,5 +51,11 @@ quire_status qr_tags_flag(const struct qr_tags *t, const struct qr_json *object,
 quire_status qr_tags_count(const struct qr_tags *t, const struct qr_json *object, const char *name,
                            const struct qr_tag_place *at, uint32_t initial,
                            uint32_t *out) QUIRE_MUST_CHECK;
+
+/* Fails with QUIRE_E_INVALID_ARG if a trigger can begin inside another or inside itself: text and
+ * the second trigger might then contain the first, and no tag behind it. Fails with QUIRE_E_LIMIT
+ * for more than QR_TAG_MAX_TRIGGERS bytes. */
+quire_status qr_tags_check_overlap(const struct qr_tags *t, const char *const *triggers, size_t n,
+                                   const struct qr_tag_place *at) QUIRE_MUST_CHECK;
 
 #endif
