@@ -84,7 +84,8 @@ def weather(rng: random.Random) -> Tool:
                         "look_up_weather"))
     text = expand(rng, "[Gets|Get|Looks up|Tells] the [current |]weather [in|of|for] a "
                   "[city|town|place][.|]")
-    return Tool("weather", name, text, (choose(rng, ("city", "city", "town", "place", "location")),))
+    parameter = choose(rng, ("city", "city", "town", "place", "location"))
+    return Tool("weather", name, text, (parameter,))
 
 
 def offered(rng: random.Random, needed: str | None = None) -> list[Tool]:
@@ -129,7 +130,8 @@ def sum_task(rng: random.Random, tool: Tool, held_out: bool = False) -> Task:
                 expand(rng, choose(rng, _SUM_ANSWERS), slots), [str(sum_.result)])
 
 
-_WEATHER_ASKS = ["What is the weather [like |]in {t}?", "What's the weather [like |]in {t}[ today|]?",
+_WEATHER_ASKS = ["What is the weather [like |]in {t}?",
+    "What's the weather [like |]in {t}[ today|]?",
     "How is the weather in {t}[ today| now|]?", "[Is it raining|Is the sun shining] in {t}?",
     "How [warm|cold|hot] is it in {t}[ today|]?", "weather in {t}", "Weather in {t}[?|, please.]",
     "[Please look up|Look up|Tell me|Check] the weather in {t}[.|]",
