@@ -198,4 +198,3 @@ def turns(lex: Lexicon, tools: Sequence[Tool]) -> list[Turn]:
     """One question for one of the tools, the call, its result and the answer."""
     made = task(lex, choose(lex.rng, tools))
     return [(made.asked, calls_text(made.calls)), (results_text(made.results), made.answer)]
-
