@@ -308,8 +308,8 @@ static qr_regex build_regex(struct qr_regex_set *set, int number)
         return qr_regex_repeat(set, qr_regex_literal(set, "ab", number == A_STAR ? 1 : 2),
                                number == A_STAR ? 0 : 1, QR_REGEX_UNBOUNDED);
     for (int k = 0; k < lexemes[number].n; k++)
-        list[k] = qr_regex_literal(set, lexemes[number].strings[k],
-                                   strlen(lexemes[number].strings[k]));
+        list[k] =
+            qr_regex_literal(set, lexemes[number].strings[k], strlen(lexemes[number].strings[k]));
     return qr_regex_or(set, list, (size_t)lexemes[number].n);
 }
 
@@ -317,8 +317,8 @@ static qr_node build_loop(struct qr_builder *b, const struct node *node)
 {
     struct qr_loop_member members[MAX_KIDS];
     for (int k = 0; k < node->n; k++)
-        members[k] = (struct qr_loop_member){ nodes[node->kids[k]].built, node->once[k],
-                                              node->required[k] };
+        members[k] =
+            (struct qr_loop_member){ nodes[node->kids[k]].built, node->once[k], node->required[k] };
     const struct qr_loop loop = { .members = members,
                                   .n_members = (size_t)node->n,
                                   .separator =
@@ -416,8 +416,57 @@ static void random_grammars(void **state)
     assert_true(compared > GRAMMARS / 3);
 }
 
+/* S = "a" S | "b", S = ("a" S)? and S = S "a" | "b": neither rows nor time grow with the text. */
+static qr_node build_recursion(struct qr_builder *b, int form)
+{
+    struct qr_regex_set *set = qr_builder_regexes(b);
+    const qr_node rule = qr_build_rule(b);
+    const qr_node a = qr_build_lexeme(b, qr_regex_literal(set, "a", 1));
+    const qr_node end = qr_build_lexeme(b, qr_regex_literal(set, "b", 1));
+    const qr_node again = form == 2 ? qr_build_sequence(b, (qr_node[]){ rule, a }, 2)
+                                    : qr_build_sequence(b, (qr_node[]){ a, rule }, 2);
+    qr_build_define(b, rule,
+                    form == 1 ? qr_build_repeat(b, again, 0, 0, 1)
+                              : qr_build_choice(b, (qr_node[]){ again, end }, 2));
+    qr_build_start(b, rule);
+    return rule;
+}
+
+static void recursion(void **state)
+{
+    enum { LENGTH = 200000, MAX_ROWS = 16 };
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        struct qr_regex_set *set = qr_regex_set_new(NULL, 1u << 20);
+        struct qr_builder *b = qr_builder_new(set, NULL, 1u << 20);
+        struct qr_network *net = NULL;
+        struct qr_automaton *m = NULL;
+        size_t n;
+        build_recursion(b, form);
+        assert_int_equal(qr_network_new(b, &net, NULL), QUIRE_OK);
+        const qr_regex *list = qr_builder_lexemes(b, &n);
+        assert_int_equal(qr_automaton_new(net, set, list, (uint32_t)n, NULL, 1u << 20, &m),
+                         QUIRE_OK);
+        struct qr_pair pairs[2] = { qr_automaton_start(m) }, next[3];
+        size_t n_pairs = 1;
+        for (int i = 0; i < LENGTH; i++) {
+            const char c = form == 2 && i == 0 ? 'b' : 'a';
+            assert_int_equal(qr_automaton_step(m, pairs, n_pairs, (uint8_t)c, next, &n_pairs),
+                             QUIRE_OK);
+            assert_int_equal(n_pairs, 1);
+            pairs[0] = next[0];
+        }
+        assert_int_equal(qr_automaton_accepts(m, pairs, n_pairs), form != 0);
+        assert_true(m->n_rows <= MAX_ROWS);
+        qr_automaton_free(m);
+        qr_builder_free(b);
+        qr_regex_set_free(set);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(random_grammars) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(random_grammars),
+                                        cmocka_unit_test(recursion) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
