@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_grammar_core.c - the parser on random grammars: ambiguous, nullable, left and right
- * recursive rules, loops of members. For every short text and every prefix of it, the automaton is compared
- * with a naive recognizer: the least fixpoint of the definition of each node. */
+ * recursive rules, loops of members. For every short text and every prefix of it, the automaton is
+ * compared with a naive recognizer: the least fixpoint of the definition of each node. */
 #include "grammar/core/automaton.h"
 #include "quire_cmocka.h"
 #include <string.h>
