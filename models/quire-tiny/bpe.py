@@ -159,11 +159,45 @@ class Tokenizer:
         return cls(data["vocab"], [tuple(m) for m in data["merges"]])
 
 
+# What stands in the system turn before the list of tools, and in the template.
+TOOLS_INTRODUCTION = "You may call tools as <tool_call>JSON</tool_call>.\n<tools>\n"
+
+_TURN = (
+    "{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] "
+    "+ '<|im_end|>' + '\\n' }}")
+_TOOLS = (
+    "{% if tools %}{{ '<|im_start|>system\\n' }}"
+    "{% if messages and messages[0]['role'] == 'system' %}"
+    "{{ messages[0]['content'] + '\\n\\n' }}{% endif %}{{ '"
+    + TOOLS_INTRODUCTION.replace("\n", "\\n") + "' }}"
+    "{% for tool in tools %}{{ (tool | tojson) + '\\n' }}{% endfor %}"
+    "{{ '</tools><|im_end|>\\n' }}{% endif %}")
+_CALLS = (
+    "{{ '<|im_start|>assistant\\n' }}{% if message['content'] %}"
+    "{{ message['content'] + '\\n' }}{% endif %}{% for call in message['tool_calls'] %}"
+    "{% if not loop.first %}{{ '\\n' }}{% endif %}"
+    "{% set function = call['function'] if call['function'] else call %}"
+    "{{ '<tool_call>\\n{\"name\": ' + (function['name'] | tojson) + ', \"arguments\": ' }}"
+    "{% if function['arguments'] is string %}{{ function['arguments'] }}"
+    "{% else %}{{ function['arguments'] | tojson }}{% endif %}"
+    "{{ '}\\n</tool_call>' }}{% endfor %}{{ '<|im_end|>\\n' }}")
+_RESULTS = (
+    "{% if loop.first or messages[loop.index0 - 1]['role'] != 'tool' %}"
+    "{{ '<|im_start|>user' }}{% endif %}"
+    "{{ '\\n<tool_response>\\n' + message['content'] + '\\n</tool_response>' }}"
+    "{% if loop.last or messages[loop.index0 + 1]['role'] != 'tool' %}"
+    "{{ '<|im_end|>\\n' }}{% endif %}")
+
+# ChatML. With tools the first turn is of the system and lists them after its own text; a call is an
+# answer <tool_call>JSON</tool_call>; the results of successive tool messages are one turn of the
+# user. Without tools the text is the plain turns. corpus/tools.py writes the same texts.
 CHAT_TEMPLATE = (
-    "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\\n' + message['content'] "
-    "+ '<|im_end|>' + '\\n' }}{% endfor %}{% if add_generation_prompt %}{{ "
-    "'<|im_start|>assistant\\n' }}"
-    "{% endif %}")
+    _TOOLS + "{% for message in messages %}"
+    "{% if tools and loop.first and message['role'] == 'system' %}"
+    "{% elif message['role'] == 'assistant' and message['tool_calls'] %}" + _CALLS +
+    "{% elif message['role'] == 'tool' %}" + _RESULTS +
+    "{% else %}" + _TURN + "{% endif %}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}")
 
 
 def render(tokenizer: Tokenizer, system: str | None, turns: list[tuple[str, str | None]]) -> tuple[

@@ -22,6 +22,7 @@ ROW = 2048
 ROWS_PER_SHARD = 512
 LEARN, BEGIN = 1 << 15, 1 << 14
 EVAL_PATH = pathlib.Path(__file__).parent / "eval" / "conversations.jsonl"
+TOOLS_EVAL_PATH = EVAL_PATH.with_name("tools.jsonl")
 MAX_WAITING = 1000   # shards on disk at a time
 DROPOUT_CONVERSATIONS = 0.05   # share of conversations that are tokenized with merge dropout
 _POOL = 48   # conversations that wait for a row they fit into
@@ -66,7 +67,7 @@ def write_shards(worker: int, seed: int, directory: pathlib.Path, tokenizer_path
     rng = random.Random(f"{seed}/{worker}")
     tokenizer = bpe.Tokenizer.load(tokenizer_path)
     lex = Lexicon(rng, "train", pieces=word_pieces(tokenizer))
-    guard = split.Guard(EVAL_PATH)
+    guard = split.Guard(EVAL_PATH, TOOLS_EVAL_PATH)
     padding = tokenizer.end_of_text
     waiting: list[array.array] = []
     for shard in range(shards):
@@ -108,7 +109,7 @@ def train_tokenizer(path: pathlib.Path, seed: int, conversations: int, vocab_siz
     """
     started = time.monotonic()
     lex = Lexicon(random.Random(f"{seed}/tokenizer"), "train", made_up_rate=0.25, made_up_names=1.0)
-    guard = split.Guard(EVAL_PATH)
+    guard = split.Guard(EVAL_PATH, TOOLS_EVAL_PATH)
     texts = (compose_checked(lex, guard).text() for _ in range(conversations))
     tokenizer = bpe.train(texts, vocab_size)
     tokenizer.save(path)

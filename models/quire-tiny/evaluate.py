@@ -100,7 +100,8 @@ def run(model: Model, tokenizer: bpe.Tokenizer, records: list[dict], temperature
             prompts = []
             for i in part:
                 turns = [*said[i], (records[i]["turns"][at]["user"], None)]
-                prompts.append(bpe.render(tokenizer, None, turns)[0][:model.config.context - 2])
+                ids = bpe.render(tokenizer, records[i].get("system"), turns)[0]
+                prompts.append(ids[:model.config.context - 2])
             answers = generate(model, prompts, tokenizer.im_end, temperature, generator, fp8,
                 device)
             for i, (ids, ended) in zip(part, answers):

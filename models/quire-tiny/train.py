@@ -188,7 +188,8 @@ def grade(model: Model, tokenizer: bpe.Tokenizer, out: pathlib.Path, device: str
           limit: int | None) -> None:
     """Grades the weights as the file holds them, and writes what was said."""
     rounded = evaluate.rounded_copy(model, device)
-    records = evaluate.load_conversations(build_corpus.EVAL_PATH, limit)
+    records = [record for path in (build_corpus.EVAL_PATH, build_corpus.TOOLS_EVAL_PATH)
+               for record in evaluate.load_conversations(path, limit)]
     with open(out / "eval.txt", "w", encoding="utf-8") as report:
         for title, temperature, fp8 in (("temp 0", 0.0, False), ("temp 0, fp8 cache", 0.0, True), (
             "temp 0.8", 0.8, False)):

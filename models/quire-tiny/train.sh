@@ -11,6 +11,7 @@ mkdir -p "$OUT"
 export PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 cd "$here"
 python3 make_eval.py --check
+python3 make_tools_eval.py --check
 status=0
 { python3 train.py --out "$OUT" "$@" 2>&1 || echo "failed with $?"; } | tee "$OUT/train.log"
 if grep -q '^failed with' "$OUT/train.log"; then

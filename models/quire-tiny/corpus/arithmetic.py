@@ -93,8 +93,13 @@ _OBJECTS = ("apples pears coins stamps eggs pencils balloons sheep pages sticker
             "candles birds cards").split()
 
 
-def ask(rng: random.Random, sum_: Sum) -> str:
-    words = choose(rng, (0.0,) * 8 + (1.0, 0.5))
+def ask_in_digits(rng: random.Random, sum_: Sum) -> str:
+    """The question of a sum of any size."""
+    return ask(rng, sum_, in_digits=True)
+
+
+def ask(rng: random.Random, sum_: Sum, in_digits: bool = False) -> str:
+    words = 0.0 if in_digits else choose(rng, (0.0,) * 8 + (1.0, 0.5))
     a, b = (in_words(n) if rng.random() < words else str(n) for n in (sum_.left, sum_.right))
     slots = {"a": a, "b": b, "n": choose(rng, _OBJECTS)}
     direct = sum_.operator == "+" or sum_.left >= sum_.right

@@ -4,8 +4,8 @@ import dataclasses
 import random
 from collections.abc import Callable
 
-from . import (about, arithmetic, everyday, noise, persona, recall, replies, story, story_change, talk,
-               unknown, words)
+from . import (about, arithmetic, everyday, json_answers, noise, persona, recall, replies, story,
+               story_change, talk, tools, unknown, words)
 from .expand import choose, expand
 from .lexicon import Lexicon
 
@@ -198,14 +198,52 @@ def mixed_turns(lex: Lexicon, rng: random.Random) -> list[Turn]:
     return turns
 
 
+def tool_conversation(lex: Lexicon) -> Conversation:
+    """Tools are offered; some questions are for them, the others are answered as ever."""
+    rng = lex.rng
+    offered = tools.offered(rng)
+    before = persona.random_persona(lex) if rng.random() < 0.15 else None
+    typist = noise.Typist(rng)
+    turns: list[Turn] = []
+    for _ in range(choose(rng, (1, 1, 2, 3))):
+        if rng.random() < 0.7:
+            (asked, call), result = tools.turns(lex, offered)
+            turns += [(typist.type(asked), call), result]
+        else:
+            others: list[Turn] = []
+            _without_repeats(others, lambda: distractor(lex, rng, 0.05))
+            if any(_fits(offered, asked) for asked, _ in others):
+                continue
+            turns += [(typist.type(asked), answer) for asked, answer in others]
+    if not turns:
+        turns = list(talk_turns(lex, rng, 0.0)[0])
+    # The part that a system prompt asks for would have to be in the answers, so only plain ones.
+    prompt = before.prompt if before and not before.cries and not before.who else None
+    return Conversation(tools.system_text(offered, prompt), turns, "tools")
+
+
+def _fits(offered: list[tools.Tool], asked: str) -> bool:
+    """Whether a question that was composed without tools is one for an offered tool."""
+    low = asked.lower()
+    marks = {"weather": ("weather", "rain", "sun ", "warm", "cold", "hot", "umbrella", "coat"),
+             "calculate": tuple("0123456789")}
+    return any(mark in low for tool in offered for mark in marks[tool.kind])
+
+
+# Share of conversations with tools; those of the mix have none.
+TOOLS_SHARE = 0.18
+
 # (weight, kind)
 MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.22, "story"), (0.11, "arithmetic"), (0.12,
-    "about"), (0.06, "unknown"), (0.06, "everyday"), (0.03, "age"), (0.05, "talk"), (0.07, "mixed")]
+    "about"), (0.06, "unknown"), (0.06, "everyday"), (0.03, "age"), (0.05, "talk"), (0.07, "mixed"),
+    (0.08, "json")]
 
 
 def compose(lex: Lexicon) -> Conversation:
     """One conversation of the training mix."""
     rng = lex.rng
+    if rng.random() < TOOLS_SHARE:
+        return tool_conversation(lex)
     kind = rng.choices([k for _, k in MIX], [w for w, _ in MIX])[0]
     makers: dict[str, Callable[[], list[Turn]]] = {
         "recall": lambda: recall_turns(lex, rng), "story": lambda: story_turns(lex, rng),
@@ -213,13 +251,15 @@ def compose(lex: Lexicon) -> Conversation:
         "about": lambda: [about.turn(rng)], "unknown": lambda: [unknown.turn(lex)],
         "everyday": lambda: [everyday.turn(lex)], "age": lambda: age_turns(lex, rng),
         "talk": lambda: talk_turns(lex, rng, 0.5)[0],
-        "mixed": lambda: mixed_turns(lex, rng)}
+        "mixed": lambda: mixed_turns(lex, rng), "json": lambda: json_answers.turns(lex)}
     once = {"recall": 1, "age": 1, "mixed": 1, "story": choose(rng, (1,) * 8 + (2,))}
     many = once.get(kind) or choose(rng, (1, 2, 3, 5, 8))
     turns: list[Turn] = []
     for _ in range(many):
         _without_repeats(turns, makers[kind])
     played = persona.random_persona(lex) if rng.random() < 0.07 else None
+    if played and kind == "json":   # an exclamation before an object would not be JSON
+        played = None
     if played:
         turns = [(user, played.colour(rng, answer)) for user, answer in turns]
         if played.who and rng.random() < 0.5:

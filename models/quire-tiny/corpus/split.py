@@ -114,11 +114,11 @@ def eval_user_texts(path: pathlib.Path) -> list[str]:
 class Guard:
     """Tells whether a text may be trained on: no held-out word, no n-gram of the evaluation."""
 
-    def __init__(self, eval_path: pathlib.Path | None) -> None:
+    def __init__(self, *eval_paths: pathlib.Path) -> None:
         self.words = held_out_words()
         self.grams: set[int] = set()
-        if eval_path is not None:
-            for text in eval_user_texts(eval_path):
+        for path in eval_paths:
+            for text in eval_user_texts(path):
                 self.grams |= ngrams(text)
 
     def complaint(self, text: str) -> str | None:

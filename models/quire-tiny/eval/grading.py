@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grades one answer; pass thresholds per category."""
+import json
 import re
 from collections import Counter
 
 # category -> smallest share of right answers
 GATES = {"recall": 0.95, "arithmetic": 0.98, "about": 0.95, "story": 0.95, "story loops": 1.0,
-    "unknown": 0.95, "everyday": 0.95}
+    "unknown": 0.95, "everyday": 0.95, "tool call": 0.95, "tool answer": 0.95, "no tool": 0.95,
+    "json": 0.95}
 
 _NUMBER = re.compile(r"-?\d+")
 _NOT_KNOWN = re.compile(
@@ -21,6 +23,24 @@ def contains(answer: str, wanted: str) -> bool:
     return re.search(pattern, answer, re.IGNORECASE) is not None
 
 
+def tool_calls(answer: str) -> list[object]:
+    """The calls of an answer; the text of a call that is no JSON stands for itself."""
+    calls: list[object] = []
+    for text in re.findall(r"<tool_call>\n?(.*?)\n?</tool_call>", answer, re.DOTALL):
+        try:
+            calls.append(json.loads(text))
+        except ValueError:
+            calls.append(text)
+    return calls
+
+
+def is_json(answer: str, value: object) -> bool:
+    try:
+        return json.loads(answer) == value
+    except ValueError:
+        return False
+
+
 def loops(answer: str) -> bool:
     """Whether some eight words in a row come three times."""
     words = re.findall(r"\w+", answer.lower())
@@ -33,7 +53,13 @@ def complaint(check: dict, answer: str, finished: bool) -> str | None:
     kind = check["kind"]
     if not finished:
         return "the answer did not end by itself"
-    if kind == "recall":
+    if kind == "tool call":
+        return None if tool_calls(answer) == check["calls"] else f"does not call {check['calls']}"
+    if kind == "no tool":
+        return "calls a tool" if "<tool_call>" in answer else None
+    if kind == "json":
+        return None if is_json(answer, check["value"]) else f"is not {check['value']}"
+    if kind in ("recall", "tool answer"):
         missing = [w for w in check["all"] if not contains(answer, w)]
         return f"lacks {missing}" if missing else None
     if kind == "arithmetic":

@@ -86,6 +86,11 @@ def check_chat(browser, server):
     send(page, "Now a very long story.")
     page.wait("[...chat.views.values()].length === 6")
     wait_idle(page)
+    for seed in range(5):  # an answer may end before its fourth piece reaches the page
+        if "Stopped" in page.text(".message:last-child .message-footer"):
+            break
+        page.run(f"chat.conversation.settings.seed = {seed}; regenerate(currentPath(chat.conversation).at(-1))")
+        wait_idle(page)
     assert "Stopped" in page.text(".message:last-child .message-footer")
     assert len(texts(page, "user")) == 3
     assert page.problems == [], page.problems
