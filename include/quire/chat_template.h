@@ -77,7 +77,9 @@ struct quire_chat_message {
     const char *content;
     size_t content_len; /**< bytes; 0 or QUIRE_NUL_TERMINATED: NUL-terminated */
     /** JSON object with additional members (tool_calls, reasoning_content, name, ...), or NULL. A
-     *  member `content` (for example a list of parts) replaces the content above. */
+     *  member `content` (for example a list of parts) replaces the content above. Arguments of a
+     *  tool call may be an object, or a string with one as in OpenAI's API: templates see an
+     *  object, and its text as it was given where they print it or join it with a string. */
     const char *extra_json;
 };
 

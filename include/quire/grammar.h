@@ -83,7 +83,7 @@ struct quire_grammar_params {
     uint32_t flags;   /**< QUIRE_GRAMMAR_* */
     uint32_t reserved;
     /** limits of compilation; 0 = 1 second and 64 MiB. The automaton that masks build later counts
-     *  against max_bytes too and is rebuilt when it is full */
+     *  against max_bytes too */
     double max_seconds;
     uint64_t max_bytes;
     const struct quire_allocator *allocator; /**< copied; NULL = C library */

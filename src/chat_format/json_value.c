@@ -111,3 +111,18 @@ quire_status qr_chat_value_from_json(struct qr_jinja *j, const char *json, const
     qr_json_free(root);
     return status;
 }
+
+quire_status qr_chat_object_from_text(struct qr_jinja *j, const char *p, size_t n, bool tainted,
+                                      struct qr_jinja_value *out)
+{
+    struct qr_json_error e;
+    *out = qr_jinja_none();
+    /* parsing takes time, also of texts that are no JSON in the end */
+    QR_TRY(qr_jinja_charge_bytes(j, n));
+    struct qr_json *root = qr_json_parse(p, n, QR_JSON_ALLOW_DUPLICATES, j->arena.allocator, &e);
+    if (!root)
+        return e.code == QUIRE_E_NOMEM ? qr_jinja_fail(j, e.code, "%s", e.text) : QUIRE_OK;
+    const quire_status status = qr_json_is_object(root) ? convert(j, root, tainted, out) : QUIRE_OK;
+    qr_json_free(root);
+    return status;
+}

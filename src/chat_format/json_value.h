@@ -8,6 +8,10 @@
  * tainted: its strings are the caller's data. */
 quire_status qr_chat_value_from_json(struct qr_jinja *j, const char *json, const char *what,
                                      bool tainted, struct qr_jinja_value *out);
+/* The object that the text is, or none if it is anything else, malformed or beyond the limits of
+ * the JSON parser. */
+quire_status qr_chat_object_from_text(struct qr_jinja *j, const char *p, size_t n, bool tainted,
+                                      struct qr_jinja_value *out);
 /* Makes a string of n bytes: borrowed if they are valid UTF-8, else copied with U+FFFD in place of
  * each invalid byte. */
 quire_status qr_chat_value_from_text(struct qr_jinja *j, const char *p, size_t n, bool tainted,

@@ -3,6 +3,7 @@
 #include "chat_format/template_context.h"
 #include "base/error.h"
 #include "chat_format/json_value.h"
+#include "chat_format/tool_arguments.h"
 #include "jinja/dict.h"
 #include "jinja/interp.h"
 #include "jinja/value.h"
@@ -100,6 +101,7 @@ static quire_status make_messages(struct qr_jinja *j, const struct quire_chat_re
             QR_TRY(qr_jinja_dict_find_bytes(j, out->l->items[i].d, "role", 4, &role));
         if (role)
             QR_TRY(untaint_role(j, *role, role));
+        QR_TRY(qr_chat_parse_arguments(j, out->l->items[i]));
     }
     return QUIRE_OK;
 }

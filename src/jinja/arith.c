@@ -206,6 +206,12 @@ static bool is_sequence(struct qr_jinja_value v)
     return v.type == QR_JINJA_STR || qr_jinja_is_plain_list(v) || qr_jinja_is_tuple(v);
 }
 
+/* The text of a dict that has one, otherwise v. */
+static struct qr_jinja_value text_of(struct qr_jinja_value v)
+{
+    return v.type == QR_JINJA_DICT && v.d->text ? qr_jinja_str_value(v.d->text) : v;
+}
+
 quire_status qr_jinja_binary_op(struct qr_jinja *j, int op, struct qr_jinja_value a,
                                 struct qr_jinja_value b, struct qr_jinja_value *out)
 {
@@ -213,6 +219,10 @@ quire_status qr_jinja_binary_op(struct qr_jinja *j, int op, struct qr_jinja_valu
         return int_binary(j, op, qr_jinja_integral(a), qr_jinja_integral(b), out);
     if (qr_jinja_is_number(a) && qr_jinja_is_number(b))
         return float_binary(j, op, qr_jinja_to_double(a), qr_jinja_to_double(b), out);
+    if (op == '+' && a.type == QR_JINJA_STR)
+        b = text_of(b);
+    else if (op == '+' && b.type == QR_JINJA_STR)
+        a = text_of(a);
     if (op == '+' && a.type == QR_JINJA_STR && b.type == QR_JINJA_STR)
         return qr_jinja_str_concat(j, a.s, b.s, out);
     if (op == '+' && ((qr_jinja_is_plain_list(a) && qr_jinja_is_plain_list(b)) ||

@@ -211,6 +211,8 @@ quire_status qr_jinja_print_str(struct qr_jinja_sb *sb, struct qr_jinja_value v)
         return qr_jinja_sb_append_str(sb, v.s);
     if (v.type == QR_JINJA_UNDEFINED)
         return QUIRE_OK;
+    if (v.type == QR_JINJA_DICT && v.d->text)
+        return qr_jinja_sb_append_str(sb, v.d->text);
     return qr_jinja_print_repr(sb, v);
 }
 

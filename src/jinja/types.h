@@ -116,6 +116,9 @@ struct qr_jinja_dict {
     size_t n, cap;
     uint32_t *index; /* entry number + 1, 0 = empty; NULL for a small dict */
     size_t n_index;  /* a power of two, or 0 */
+    /* What printing and joining with a string give; NULL: as Python does. Arguments of a tool call
+     * that the caller gave as JSON text (chat_format/tool_arguments.h) */
+    const struct qr_jinja_str *text;
 };
 
 struct qr_jinja_range {

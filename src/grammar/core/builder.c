@@ -176,6 +176,8 @@ qr_node qr_build_repeat(struct qr_builder *b, qr_node node, qr_node separator, u
     const struct qr_loop_member member = { .node = node };
     if (min == 1 && max == 1)
         return node;
+    if (min == 0 && max == 1) /* without a rule of its own, so that tail recursion is seen */
+        return qr_build_choice(b, (qr_node[]){ node, qr_build_sequence(b, NULL, 0) }, 2);
     return qr_build_loop(
         b,
         &(struct qr_loop){

@@ -105,10 +105,22 @@ quire_status qr_closure_add(struct qr_closure *c, uint32_t state, uint32_t param
 
 /* ---- What follows from an item ---- */
 
+static bool is_tail_recursion(const struct qr_network *net, const struct qr_net_state *call)
+{
+    const struct qr_net_state *next = &net->states[call->next];
+    return next->kind == QR_NET_END && next->a == call->a;
+}
+
 static quire_status predict(struct qr_closure *c, const struct qr_net_state *s,
                             const struct qr_item *item)
 {
     const struct qr_net_rule *rule = &c->m->net->rules[s->a];
+    /* The last call of a rule is itself: its end is the end of the caller. The rule goes on from
+     * where the caller began, so that right recursion repeats one row instead of adding rows. */
+    if (is_tail_recursion(c->m->net, s) && item->origin != QR_ORIGIN_SELF) {
+        QR_TRY(qr_closure_add(c, rule->start, QR_PARAM_START, item->origin));
+        return rule->nullable ? qr_closure_add(c, s->next, item->param, item->origin) : QUIRE_OK;
+    }
     QR_TRY(qr_closure_add(c, rule->start, QR_PARAM_START, QR_ORIGIN_SELF));
     if (rule->nullable) /* its end in this row is never completed */
         return qr_closure_add(c, s->next, item->param, item->origin);
