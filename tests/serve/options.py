@@ -204,7 +204,7 @@ def check_supervisor():
         assert notify.recv(100) == b"READY=1"
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(unix)
-            client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert client.recv(100).startswith(b"HTTP/1.1 ")
         process.terminate()
         assert process.wait(30) == 0
