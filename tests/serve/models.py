@@ -62,11 +62,13 @@ def test_mlock():
         with open(f"/proc/{server.process.pid}/status") as f:
             return [int(line.split()[1]) for line in f if line.startswith("VmLck:")][0]
 
+    with open(binary(), "rb") as f:
+        sanitized = b"__asan_init" in f.read() # AddressSanitizer makes mlockall() do nothing
     with Server([*SMALL, "--mlock"], expect_exit=None) as server:
         while server.process.poll() is None and server.get("/ready")[0] != 200:
             time.sleep(0.02)
         if server.process.poll() is None:
-            assert locked_kib(server) > os.stat(BUNDLED).st_size // 1024
+            assert sanitized or locked_kib(server) > os.stat(BUNDLED).st_size // 1024
         else:
             assert "cannot be locked" in "".join(server.log), server.log
 
