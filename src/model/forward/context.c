@@ -11,6 +11,7 @@
 #include "model/forward/latent_expand.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
+#include "recurrent/state_pool.h"
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
 
@@ -51,6 +52,10 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
         return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
                             "params.kv must be NULL: an encoder has no KV cache")
                   : QUIRE_OK;
+    if (!m->groups.n_kv)
+        return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
+                            "params.kv must be NULL: '%s' has no attention layers", m->config->arch)
+                  : QUIRE_OK;
     if (!kv && !qr_model_encodes(m))
         return qr_fail(
             err, QUIRE_E_INVALID_ARG,
@@ -60,6 +65,28 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
     if (!kv)
         return QUIRE_OK;
     return check_cache(m, kv, err);
+}
+
+/* Checks that there is a pool of states exactly if the model needs one. */
+static quire_status check_states(const struct quire_model *m, const struct quire_state_pool *states,
+                                 struct quire_error *err)
+{
+    if (!states && m->state_bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "params.states is NULL: '%s' has recurrent layers, whose states need a pool",
+                       m->config->arch);
+    if (!states)
+        return QUIRE_OK;
+    QR_TRY(qr_handle_check(states, QR_KIND_STATE_POOL, "params.states", err));
+    if (!m->state_bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "params.states must be NULL: '%s' has no recurrent layers", m->config->arch);
+    if (qr_state_pool_state_bytes(states) != m->state_bytes)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "params.states has states of %llu bytes, the model needs %llu",
+                       (unsigned long long)qr_state_pool_state_bytes(states),
+                       (unsigned long long)m->state_bytes);
+    return QUIRE_OK;
 }
 
 static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p,
@@ -81,6 +108,7 @@ static quire_status check_params(const struct quire_model *m, const struct quire
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d",
                        p->max_encoder_len, INT32_MAX);
     QR_TRY(qr_expand_check(m, p->expand_latent_from, err));
+    QR_TRY(check_states(m, p->states, err));
     return check_kv(m, p->kv, err);
 }
 
@@ -92,6 +120,7 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
 {
     *c = (struct quire_context){
         .kv = p->kv,
+        .states = p->states,
         .threads = p->threads,
         .allocator = p->allocator,
         .max_tokens = p->max_tokens,

@@ -76,6 +76,7 @@ struct quire_context {
     struct qr_handle handle;
     struct quire_model *model;
     struct quire_kv_cache *kv;
+    struct quire_state_pool *states; /* NULL in models without recurrent layers */
     struct quire_threads *threads;
     const struct quire_allocator *allocator;
     uint32_t max_tokens, max_seqs, max_logits, max_seq_len;

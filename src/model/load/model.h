@@ -23,6 +23,9 @@ struct qr_model_layer {
     const float *k_scale, *v_scale; /* [n_kv_heads] fp8_e4m3 scales of the checkpoint, or NULL */
     uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
     uint32_t plan_group;            /* layers of a plan group share its work items */
+    /* recurrent layers: offsets of the convolution's tail and of the state in the state of a
+     * sequence, in floats */
+    size_t state_tail, state;
 };
 
 /* KV groups and plan groups. */
@@ -59,7 +62,9 @@ struct quire_model {
     struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
-    uint32_t n_contexts; /* atomic */
+    uint64_t state_bytes; /* recurrent state of one sequence; 0: none */
+    uint32_t n_recurrent; /* layers with one */
+    uint32_t n_contexts;  /* atomic */
 };
 
 static inline bool qr_model_encodes(const struct quire_model *m)
