@@ -15,7 +15,7 @@
     X(void, conv_taps,                                                                                \
       (float *out, const float *const *rows, const float *w, size_t stride, const float *bias,        \
        size_t n_taps, size_t n))                                                                      \
-    /* x[n] = log(1 + exp(x + bias)); bias NULL = 0. Exponentials below 2^-125 may be 0 here. */       \
+    /* x[n] = log(1 + exp(x + bias)); bias NULL = 0. Exponentials below 2^-125 may be 0 here. */      \
     X(void, softplus, (float *x, const float *bias, size_t n))                                        \
     /* x[n] = exp(a[n] * x[n]), at most exp(88) */                                                    \
     X(void, exp_mul, (float *x, const float *a, size_t n))                                            \

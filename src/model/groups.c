@@ -4,7 +4,6 @@
 #include "model/groups.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "model/state_layout.h"
 #include <math.h>
 #include <quire/bias.h>
 

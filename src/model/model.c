@@ -11,6 +11,7 @@
 #include "model/load/load.h"
 #include "model/load/provider.h"
 #include "model/load/weights.h"
+#include "model/recurrent_weights.h"
 #include "model/state_layout.h"
 #include <math.h>
 #include <string.h>
@@ -66,6 +67,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_provider_choose(m, p->linear, err));
     QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));
+    QR_TRY(qr_model_prepare_recurrent(m, err));
     QR_TRY(qr_model_place_states(m, err));
     QR_TRY(qr_kv_scales_load(m, err));
     qr_weights_release_source(m->weights);
@@ -113,7 +115,10 @@ quire_status quire_model_close(struct quire_model *model)
 /* Type of the first layer's matrices; embedding and head often have another one. */
 static const char *main_weight_type(const struct quire_model *m)
 {
-    const struct qr_packed *w = m->layers[0].mat[QR_W_ATTN_Q];
+    const struct qr_model_layer *l = &m->layers[0];
+    const struct qr_packed *w = l->mat[QR_W_ATTN_Q]  ? l->mat[QR_W_ATTN_Q]
+                                : l->mat[QR_W_REC_V] ? l->mat[QR_W_REC_V]
+                                                     : l->mat[QR_W_FFN_UP];
     return w ? qr_weight_type_info(w->type)->name : "";
 }
 

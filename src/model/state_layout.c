@@ -6,16 +6,6 @@
 
 enum { ALIGN_FLOATS = 16 };
 
-uint64_t qr_recurrent_conv_width(const struct qr_recurrent_config *r)
-{
-    const uint64_t values = (uint64_t)r->n_heads * r->value_dim;
-    if (!r->conv_taps)
-        return 0;
-    if (r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_SHORT_CONV)
-        return values;
-    return values + 2 * (uint64_t)r->n_key_heads * r->key_dim;
-}
-
 static uint64_t align_floats(uint64_t n)
 {
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
@@ -34,8 +24,8 @@ quire_status qr_model_place_states(struct quire_model *m, struct quire_error *er
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         if (!qr_layer_recurs(&m->config->layers[i]))
             continue;
-        m->layers[i].state_tail = (size_t)floats;
-        m->layers[i].state = (size_t)(floats + tail);
+        m->layers[i].recurrent.tail = (size_t)floats;
+        m->layers[i].recurrent.state = (size_t)(floats + tail);
         floats += tail + state;
         m->n_recurrent++;
         if (floats > SIZE_MAX / sizeof(float))

@@ -129,6 +129,8 @@ uint64_t qr_state_pool_state_bytes(const struct quire_state_pool *pool)
     return pool->state_bytes;
 }
 
+uint32_t qr_state_pool_n_slots(const struct quire_state_pool *pool) { return pool->n_slots; }
+
 float *qr_state_pool_slot(const struct quire_state_pool *pool, int32_t slot)
 {
     return (float *)(void *)(pool->slots + (size_t)slot * pool->stride);

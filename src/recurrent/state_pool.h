@@ -7,6 +7,8 @@
 /* Size of one state as the pool was created for it. */
 uint64_t qr_state_pool_state_bytes(const struct quire_state_pool *pool);
 
+uint32_t qr_state_pool_n_slots(const struct quire_state_pool *pool);
+
 /* Checks that the slot exists and is allocated; what: name of the argument, for messages.
  * QUIRE_E_RANGE, QUIRE_E_MISUSE. */
 quire_status qr_state_pool_check(const struct quire_state_pool *pool, int32_t slot,

@@ -11,6 +11,16 @@
 #include "model/load/types.h"
 #include <quire/model.h>
 
+/* Recurrent layer: vectors as the kernels read them, and its place in the state of a sequence. */
+struct qr_recurrent_weights {
+    const float *conv;      /* [taps][channels of q, k and v]; NULL without convolution */
+    const float *conv_bias; /* [channels]; NULL: none */
+    /* [decays of a token] -exp(A_log), multiplied by step sizes; Mamba-1: [key_dim][channels];
+     * lightning attention: [heads] the decays themselves */
+    const float *decay;
+    size_t tail, state; /* offsets in floats: last inputs of the convolution; state */
+};
+
 /* Weights of a layer by role, NULL if absent. Matrices (qr_role_is_matrix) are packed, vectors are
  * f32. */
 struct qr_model_layer {
@@ -23,9 +33,7 @@ struct qr_model_layer {
     const float *k_scale, *v_scale; /* [n_kv_heads] fp8_e4m3 scales of the checkpoint, or NULL */
     uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
     uint32_t plan_group;            /* layers of a plan group share its work items */
-    /* recurrent layers: offsets of the convolution's tail and of the state in the state of a
-     * sequence, in floats */
-    size_t state_tail, state;
+    struct qr_recurrent_weights recurrent;
 };
 
 /* KV groups and plan groups. */
