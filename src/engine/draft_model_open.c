@@ -152,7 +152,8 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "%s: architecture '%s' is an encoder: it does not generate text", name,
                        mi.arch);
-    QR_TRY(name_error(name, qr_model_kind_check(mi.kind, mi.arch, &own), &own, err));
+    QR_TRY(name_error(name, qr_model_kind_check(mi.kind, mi.state_bytes != 0, mi.arch, &own), &own,
+                      err));
     QR_TRY(check_vocabulary(e, p, err));
     d->vocab_size = mi.vocab_size;
     if (d->n_common > mi.vocab_size)
