@@ -41,7 +41,9 @@ static const struct qr_name_rule names[] = {
 };
 
 static const struct qr_recurrent_arch recurrent = {
-    .config = { .kind = QR_RECURRENT_DELTA, .output = QR_RECURRENT_OUT_NORM_GATE, .norm_eps = 1e-5f },
+    .config = { .kind = QR_RECURRENT_DELTA,
+                .output = QR_RECURRENT_OUT_NORM_GATE,
+                .norm_eps = 1e-5f },
     .mixer = QR_MIXER_RECURRENT,
     .head_norm = true,
     .attention_output_norm = true,
