@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen3_next.c - Qwen3-Next and Qwen3.5, dense and with experts: gated delta net, gated attention in
- * every fourth layer, norms with 1 + w. */
+/* qwen3_next.c - Qwen3-Next and Qwen3.5, dense and with experts: gated delta net, gated attention
+ * in every fourth layer, norms with 1 + w. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {

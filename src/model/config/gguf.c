@@ -152,10 +152,10 @@ static quire_status read_scales(const struct qr_gguf_source *s)
                                ? cfg->hidden_size / cfg->layers[0].n_heads
                                : cfg->head_dim;
     const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1;
-    const char *eps = "attention.layer_norm_rms_epsilon";
-    if (!rms || !qr_gguf_source_has(s, eps)) /* some RMS models have the other key */
-        eps = "attention.layer_norm_epsilon";
-    QR_TRY(qr_gguf_source_f32(s, eps, &cfg->norm_eps));
+    const char *keys[] = { "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon" };
+    /* some RMS models have the other key */
+    const bool other = rms && !qr_gguf_source_has(s, keys[1]) && qr_gguf_source_has(s, keys[0]);
+    QR_TRY(qr_gguf_source_f32(s, keys[rms && !other], &cfg->norm_eps));
     QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
                                  arch->unscaled_attention || !width ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));

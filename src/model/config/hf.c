@@ -7,6 +7,7 @@
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
+#include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
 #include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hf_mixers.c - config.json: which layers have attention, a recurrent layer, or a feed-forward
  * network alone. */
+#include "model/config/hf_mixers.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
-#include "model/config/hf_recurrent.h"
 #include <string.h>
 
 static const char *const list_keys[] = { "layer_types", "layers_block_type" };

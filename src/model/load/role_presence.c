@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* role_presence.c - the roles that a model configuration implies. */
+#include "model/load/role_presence.h"
 #include "model/load/weight_roles.h"
 
 static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }

@@ -28,8 +28,8 @@ static struct qr_slice_layout latent_layout(const struct qr_model_config *c, uns
     return (struct qr_slice_layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
 }
 
-/* Parts of a recurrent layer's fused projections or convolution: `n` parts of sizes `size`, of which
- * the slice is number `part`; `blocks` times. */
+/* Parts of a recurrent layer's fused projections or convolution: `n` parts of sizes `size`, of
+ * which the slice is number `part`; `blocks` times. */
 static struct qr_slice_layout part_layout(const uint64_t *size, int n, int part, uint64_t blocks)
 {
     uint64_t first = 0, block = 0;
