@@ -180,6 +180,7 @@ struct quire_engine_info {
      *  prefix cache; 0 for models without recurrent layers */
     uint64_t state_bytes;
     uint32_t n_state_checkpoints; /**< prefixes that can be continued; 0 without */
+    uint32_t reserved;            /**< 0 */
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,
