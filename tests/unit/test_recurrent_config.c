@@ -95,7 +95,7 @@ static void bad_mamba(void **state)
     (void)state;
     bad(M2(",\"num_heads\":7"), QUIRE_E_FORMAT, "is not the inner size 128");
     bad(M2(",\"num_heads\":0"), QUIRE_E_FORMAT, "is not the inner size 128");
-    bad(M2(",\"head_dim\":8"), QUIRE_E_FORMAT, "mamba_d_head 8 is not the inner size 128");
+    bad(M2(",\"head_dim\":8"), QUIRE_E_FORMAT, "head_dim 8 is not the inner size 128");
     bad(M2(",\"n_groups\":3"), QUIRE_E_FORMAT, "8 recurrent heads, not a multiple of the 3");
     bad(M2(",\"n_groups\":0"), QUIRE_E_FORMAT, "number of recurrent key heads or groups is 0");
     bad(M2(",\"state_size\":0"), QUIRE_E_FORMAT, "recurrent key or state size is 0");
@@ -105,6 +105,12 @@ static void bad_mamba(void **state)
     bad(M2(",\"conv_kernel\":4294967295"), QUIRE_E_FORMAT, "taps of the convolution");
     bad(M2(",\"time_step_limit\":[0.1,1.0]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
     bad(M2(",\"time_step_limit\":[0.0]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    bad(M2(",\"time_step_limit\":[0.0,\"Infinity\"]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    bad(M2(",\"time_step_limit\":[0.0,{}]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    expect(M2(",\"time_step_limit\":[0.0,Infinity]"), "rrr");
+    expect(M2(",\"time_step_limit\":[0.0,{\"__float__\":\"Infinity\"}]"), "rrr");
+    bad(M2(",\"time_step_limit\":[0.0,Infinit]"), QUIRE_E_FORMAT, "config.json");
+    bad(M2(",\"num_heads\":-Infinity"), QUIRE_E_FORMAT, "num_heads is missing");
     bad(M2(",\"use_bias\":true"), QUIRE_E_UNSUPPORTED, "use_bias = true");
     bad(M2(",\"hidden_act\":\"gelu\""), QUIRE_E_UNSUPPORTED, "hidden_act gelu");
     bad(M1(",\"intermediate_size\":100"), QUIRE_E_FORMAT, "intermediate_size 100");

@@ -11,6 +11,7 @@
 #include "model/config/hf_moe.h"
 #include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"
+#include "model/config/hf_text.h"
 #include "model/config/hf_tokens.h"
 #include "model/config/hf_unknown.h"
 #include "model/config/hf_windows.h"
@@ -283,6 +284,18 @@ static quire_status build(struct qr_hf_source *h, const struct qr_json *generati
     return qr_hf_check_unknown(h, policy);
 }
 
+static quire_status parse_config(const char *text, size_t size, const struct quire_allocator *a,
+                                 struct qr_json **config, struct quire_error *err)
+{
+    char *copy = qr_strndup(a, text, size);
+    if (!copy)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s of %zu bytes", what, size);
+    (void)qr_hf_replace_infinities(copy, size);
+    const quire_status s = qr_json_parse_object(copy, size, what, 0, a, config, err);
+    qr_free(a, copy, size + 1, 1);
+    return s;
+}
+
 quire_status qr_model_config_from_hf(const char *config_json, size_t config_size,
                                      const char *generation_json, size_t generation_size,
                                      const struct qr_unknown_policy *policy,
@@ -292,7 +305,7 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
     struct qr_json *config = NULL, *generation = NULL;
     *cfg = (struct qr_model_config){ 0 };
     qr_arena_init(&cfg->memory, a, QR_CONFIG_MAX_BYTES);
-    quire_status s = qr_json_parse_object(config_json, config_size, what, 0, a, &config, err);
+    quire_status s = parse_config(config_json, config_size, a, &config, err);
     if (s == QUIRE_OK && generation_json)
         s = qr_json_parse_object(generation_json, generation_size, "generation_config.json", 0, a,
                                  &generation, err);

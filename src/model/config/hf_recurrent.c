@@ -31,9 +31,9 @@ static quire_status check_inner(const struct qr_hf_source *h)
                                    : (uint64_t)r->n_heads * r->value_dim;
     if ((uint64_t)r->n_heads * r->value_dim != want)
         return qr_fail(h->err, QUIRE_E_FORMAT,
-                       "config.json: mamba_n_heads %u times mamba_d_head %u is not the inner size "
-                       "%llu",
-                       r->n_heads, r->value_dim, (unsigned long long)want);
+                       "config.json: %s %u times %s %u is not the inner size %llu",
+                       qr_hf_name(h, "mamba_n_heads"), r->n_heads, qr_hf_name(h, "mamba_d_head"),
+                       r->value_dim, (unsigned long long)want);
     return QUIRE_OK;
 }
 
@@ -41,11 +41,13 @@ static quire_status check_inner(const struct qr_hf_source *h)
 static quire_status check_limits(const struct qr_hf_source *h)
 {
     const struct qr_json *list = qr_hf_json(h, "time_step_limit");
-    double low = 0, high;
+    double low = 0;
     if (!qr_json_is_array(list))
         return QUIRE_OK;
+    /* Infinity: a literal, which is read as null, or an object of newer writers */
     const struct qr_json *top = qr_json_at(list, 1);
-    const bool open = !qr_json_is_f64(top, &high) || isinf(high); /* Infinity is an object */
+    const char *text = qr_json_string(qr_json_get(top, "__float__"));
+    const bool open = qr_json_is_null(top) || (text && strcmp(text, "Infinity") == 0);
     if (qr_json_size(list) == 2 && qr_json_is_f64(qr_json_at(list, 0), &low) && low == 0 && open)
         return QUIRE_OK;
     return qr_fail(h->err, QUIRE_E_UNSUPPORTED,

@@ -8,8 +8,8 @@
 #include "model/arch/arch.h"
 #include "model/config/unknown.h"
 #include "model/load/kv_scales.h"
-#include "model/load/slices.h"
 #include "model/load/role_presence.h"
+#include "model/load/slices.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <stdio.h>
