@@ -46,8 +46,7 @@ static void run_schedule(const struct test_model *m, uint32_t seed, uint64_t *n_
     const bool hits = next_random(&random) % 4 > 0;
     struct quire_engine *e = open_setup(m, &s, N_JOBS);
     for (uint32_t i = 0; i < N_JOBS; i++)
-        together[i].params.flags =
-            QUIRE_REQUEST_IGNORE_EOS | (hits ? 0 : QUIRE_REQUEST_NO_REUSE);
+        together[i].params.flags = QUIRE_REQUEST_IGNORE_EOS | (hits ? 0 : QUIRE_REQUEST_NO_REUSE);
     (void)run_jobs(e, together, NULL, N_JOBS, seed);
     assert_same_jobs(alone, together, N_JOBS);
     assert_free(e);
@@ -258,10 +257,8 @@ static void refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(schedules),
-        cmocka_unit_test(prefix_hits),
-        cmocka_unit_test(few_checkpoints),
-        cmocka_unit_test(forks),
+        cmocka_unit_test(schedules),       cmocka_unit_test(prefix_hits),
+        cmocka_unit_test(few_checkpoints), cmocka_unit_test(forks),
         cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
