@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "answer.h"
+#include "json_text.h"
 #include "json/parse.h"
 #include <quire/chat_output.h>
 #include <stdlib.h>
@@ -11,11 +12,21 @@ static void set_status(struct answer *a, quire_status status)
         a->status = status;
 }
 
-static bool is_object(const struct text *t)
+/* Replaces the arguments by the same JSON with uniform blanks: models write tabs and line ends,
+ * too. False: they are no JSON object. */
+static bool normalize(struct text *arguments)
 {
     struct qr_json_error error;
-    struct qr_json *value = qr_json_parse(t->data, t->size, 0, NULL, &error);
+    struct text out = { 0 };
+    struct qr_json *value =
+        qr_json_parse(arguments->data, arguments->size,
+                      QR_JSON_ALLOW_DUPLICATES | QR_JSON_ALLOW_BIG_INTEGERS, NULL, &error);
     const bool ok = qr_json_is_object(value);
+    if (ok) {
+        text_add_json_value(&out, value);
+        text_free(arguments);
+        *arguments = out;
+    }
     qr_json_free(value);
     return ok;
 }
@@ -38,18 +49,15 @@ static void end_call(struct answer *a, struct output *out)
         set_status(a, QUIRE_E_NOMEM);
         return;
     }
-    if (!is_object(&a->arguments)) {
+    if (!normalize(&a->arguments)) {
         a->n_broken++;
         return;
     }
-    for (size_t i = 0; i < a->arguments.size; i++) /* line ends stand between tokens only */
-        if (a->arguments.data[i] == '\n' || a->arguments.data[i] == '\r')
-            a->arguments.data[i] = ' ';
     struct tool_call *grown = realloc(a->calls, (a->n_calls + 1) * sizeof *grown);
     struct tool_call call = { copy_text(&a->id), copy_text(&a->name), copy_text(&a->arguments) };
     if (grown)
         a->calls = grown;
-    if (!grown || !call.id || !call.name || !call.arguments) {
+    if (a->arguments.failed || !grown || !call.id || !call.name || !call.arguments) {
         free_call(&call);
         set_status(a, QUIRE_E_NOMEM);
         return;

@@ -7,7 +7,7 @@
 /* A complete call. Owns its strings. */
 struct tool_call {
     char *id, *name;
-    char *arguments; /* a JSON object in one line */
+    char *arguments; /* a JSON object in one line, with uniform blanks */
 };
 
 /* The content is output.answer. Zeroes = an answer whose text is all content. */

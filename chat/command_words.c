@@ -17,8 +17,8 @@ static bool copy_word(const char **from, char **out)
     const char *p = *from;
     char *to = *out, quote = 0;
     for (; *p && (quote || !is_blank(*p)); p++) {
-        const bool escapes = *p == '\\' && quote != '\'' &&
-                             (quote ? p[1] == '"' || p[1] == '\\' : p[1] != 0);
+        const bool escapes =
+            *p == '\\' && quote != '\'' && (quote ? p[1] == '"' || p[1] == '\\' : p[1] != 0);
         if (escapes)
             *to++ = *++p;
         else if (quote ? *p == quote : *p == '\'' || *p == '"')

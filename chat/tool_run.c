@@ -57,8 +57,7 @@ static void show_result(const struct run *r)
             n = (size_t)(line - safe.data);
     text_addf(&out, terminal_has_color(2) ? "\033[2mresult: " : "result: ");
     text_add(&out, safe.data ? safe.data : "", n);
-    text_addf(&out, "%s%s\n", n < safe.size ? " ..." : "",
-              terminal_has_color(2) ? "\033[22m" : "");
+    text_addf(&out, "%s%s\n", n < safe.size ? " ..." : "", terminal_has_color(2) ? "\033[22m" : "");
     if (!out.failed)
         fwrite(out.data, 1, out.size, stderr);
     text_free(&safe);
@@ -86,9 +85,9 @@ static bool keep_result(struct run *r)
     struct text text = { 0 };
     text_add_repaired(&text, r->result.data, r->result.size);
     text_add(&text, "", 0);
-    const bool ok = !text.failed && !r->result.failed &&
-                    conversation_add_extra(r->session->conversation, "tool", text.data, text.size,
-                                           &extra);
+    const bool ok =
+        !text.failed && !r->result.failed &&
+        conversation_add_extra(r->session->conversation, "tool", text.data, text.size, &extra);
     if (ok)
         output_result(r->session->out, r->id ? r->id : "", r->name, r->ok, text.data);
     text_free(&text);
@@ -159,7 +158,8 @@ static bool execute(struct run *r)
 static bool is_object(const char *text)
 {
     struct qr_json_error error;
-    struct qr_json *value = qr_json_parse(text, strlen(text), 0, NULL, &error);
+    struct qr_json *value = qr_json_parse(
+        text, strlen(text), QR_JSON_ALLOW_DUPLICATES | QR_JSON_ALLOW_BIG_INTEGERS, NULL, &error);
     const bool ok = qr_json_is_object(value);
     qr_json_free(value);
     return ok;
