@@ -24,6 +24,8 @@ if(TARGET quire-server)
 endif()
 if(TARGET quire-eval)
   install(TARGETS quire-eval RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES docs/man/quire-eval.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES chat/quire.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME quire-eval)
 endif()
 
 # A folder of the installation, relative to ${prefix} unless it is absolute.
