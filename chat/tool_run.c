@@ -40,25 +40,40 @@ static void report_error(const struct run *r, const struct text *errors)
         print_message("%.60s: %.*s", r->name, n < 400 ? n : 400, line);
 }
 
+/* Adds the first rows of a text, each cut to its room; the first has `label` less. */
+static void add_rows(struct text *out, const char *text, unsigned width, unsigned label)
+{
+    enum { MAX_ROWS = 4, MARK = 4 /* cells of " ..." */ };
+    unsigned room = width > label + MARK ? width - label - MARK : 0;
+    for (int i = 0; i<MAX_ROWS; i++, room = width> MARK ? width - MARK : 0) {
+        const size_t size = strcspn(text, "\n"), shown = text_fit(text, size, room);
+        const bool more = text[size] && text[size + 1];
+        text_add(out, text, shown);
+        if (shown < size || (more && i + 1 == MAX_ROWS))
+            text_add(out, " ...", MARK);
+        text_add(out, "\n", 1);
+        if (!more)
+            return;
+        text += size + 1;
+    }
+}
+
 /* Shows the begin of a result on a terminal. */
 static void show_result(const struct run *r)
 {
-    enum { MAX_ROWS = 4 };
+    static const char label[] = "result: ";
     const unsigned width = terminal_width(2);
     struct text safe = { 0 }, out = { 0 };
     if (r->session->options->quiet || r->session->out->json || !terminal_has_cursor(2))
         return;
     text_add_escaped(&safe, r->result.data, r->result.size);
-    const size_t cells = (size_t)MAX_ROWS * (width ? width : 80) - 12; /* of "result: " ... */
-    size_t n = safe.failed ? 0 : text_fit(safe.data, safe.size, (unsigned)cells);
-    const char *line = safe.data;
-    for (int rows = 1; line && (line = memchr(line, '\n', n - (size_t)(line - safe.data))); line++)
-        if (rows++ == MAX_ROWS)
-            n = (size_t)(line - safe.data);
-    text_addf(&out, terminal_has_color(2) ? "\033[2mresult: " : "result: ");
-    text_add(&out, safe.data ? safe.data : "", n);
-    text_addf(&out, "%s%s\n", n < safe.size ? " ..." : "", terminal_has_color(2) ? "\033[22m" : "");
-    if (!out.failed)
+    text_add(&safe, "", 0);
+    const bool dims = terminal_has_color(2);
+    text_addf(&out, "%s%s", dims ? "\033[2m" : "", label);
+    if (!safe.failed)
+        add_rows(&out, safe.data, width ? width : 80, sizeof label - 1);
+    text_addf(&out, dims ? "\033[22m" : "");
+    if (!safe.failed && !out.failed)
         fwrite(out.data, 1, out.size, stderr);
     text_free(&safe);
     text_free(&out);

@@ -114,6 +114,37 @@ scenario_yes()
     stop
 }
 
+# A long result takes four rows, of any width.
+scenario_rows()
+{
+    printf '#!/bin/sh\necho one; seq -s " " 75; seq 3\n' >rows
+    chmod +x rows
+    start "$chooses --tool-exec ./rows"
+    type_line "Hi"
+    asks
+    type_line "y"
+    wait_until "the end of the result" shows '^2 \.\.\.$'
+    wait_until "its four rows" eval '[ "$(screen | grep -A 3 "^result: one" | cut -c 1-6 | tr "\n" /)" = "result/1 2 3 /1/2 .../" ]'
+    wait_until "a cut row" eval 'screen | grep -A 1 "^result: one" | grep -qE "^1 2 3 .* \.\.\.$"'
+    stop
+}
+
+# "always" holds for all calls of the tool.
+scenario_always()
+{
+    start "$chooses"
+    type_line "Hi"
+    asks
+    type_line "always"
+    wait_until "the call has run" calls_are 1
+    wait_until "a prompt" shows '^>$'
+    tmux send-keys C-l
+    type_line "Hi"
+    wait_until "the next call has run" eval '[ "$(grep -c look_up calls)" -ge 2 ]'
+    wait_until "without a question" eval '! shows "run it"'
+    stop
+}
+
 scenario_stop()
 {
     start "$chooses"
@@ -123,7 +154,7 @@ scenario_stop()
     wait_until "Ctrl-C at the question ends the turn" shows '^>$'
     wait_until "the call has not run" [ ! -e calls ]
     type_line "/save stopped.json"
-    wait_until "the conversation is saved" grep -qF 'error: the user stopped the turn' stopped.json
+    wait_until "the conversation is saved" grep -qsF "error: the user stopped the turn" stopped.json
     stop
 }
 
@@ -171,7 +202,7 @@ scenario_think()
 }
 
 for width in 40 80 200; do
-    for scenario in answers yes stop interrupt pipe; do
+    for scenario in answers yes rows always stop interrupt pipe; do
         scenario_$scenario
     done
     scenario_think ""
