@@ -13,9 +13,10 @@ static const struct {
     const char *help;
 } options[] = {
     { "-m --model", "MODEL", "model", "GGUF file, Hugging Face folder or tokenizer.json" },
+    { "--reference", "MODEL", "model", "divergence: the model to compare with" },
     { "--gguf", "FILE", "file", "golden: this model instead of that of DIR" },
     { "-p --prompt", "TEXT", "", "logits, tokenize: the text" },
-    { "-f --inp", "FILE", "file", "tokenize, perplexity, calibrate, kv: the texts" },
+    { "-f --inp", "FILE", "file", "tokenize, perplexity, divergence, calibrate, kv: the texts" },
     { "--out", "FILE", "file", "tokenize: the expected ids; calibrate: the scales" },
     { "--isa", "LEVEL", ISA_LEVELS, "exact ISA level (default: best)" },
     { "--compute", "MODE", "f32 native", "f32 (default) or native" },
