@@ -43,6 +43,16 @@ struct prompt_end {
     size_t size;
 };
 
+/* Only the last bytes: earlier messages may have the same marks. */
+static struct prompt_end end_of(const struct quire_chat_prompt *prompt)
+{
+    enum { END_BYTES = 512 };
+    size_t size;
+    const char *text = quire_chat_prompt_text(prompt, &size);
+    const size_t skipped = size > END_BYTES ? size - END_BYTES : 0;
+    return (struct prompt_end){ text + skipped, size - skipped };
+}
+
 /* The structural tag of an answer; NULL with QUIRE_OK: it may be any text. */
 static quire_status make_grammar(const struct session *s, enum quire_tool_choice choice,
                                  const struct prompt_end *end, char **out, struct quire_error *err)
@@ -157,8 +167,7 @@ quire_status answer_form_begin(struct session *s, struct quire_request_params *r
     quire_status status = quire_engine_render_prompt(s->engine, request, true, &prompt, err);
     if (status != QUIRE_OK)
         return status;
-    struct prompt_end end;
-    end.text = quire_chat_prompt_text(prompt, &end.size);
+    const struct prompt_end end = end_of(prompt);
     status = make_grammar(s, choice_now(s, request), &end, &s->form.grammar, err);
     if (status == QUIRE_OK)
         status = create_parser(s, &end, err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tool_list.h"
-#include "../bench/json_slice.h"
+#include "json_text.h"
 #include "json/parse.h"
 #include <stdlib.h>
 #include <string.h>
@@ -54,34 +54,28 @@ static bool add_names(struct tool_list *list, const struct qr_json *all, struct 
     return !problem->size;
 }
 
-static void add_wrapped(struct text *out, const struct json_slice *tool)
+/* Adds a tool in its wrapped form, with further members if it has them. */
+static void add_wrapped(struct text *out, const struct qr_json *tool)
 {
-    struct json_slice function = *tool;
-    const bool wrapped = json_slice_get(tool, "function", &function);
-    static const char before[] = "{\"type\": \"function\", \"function\": ";
-    text_add(out, out->size > 1 ? ", " : "", out->size > 1 ? 2 : 0);
-    if (wrapped && json_slice_get(tool, "type", &(struct json_slice){ 0 })) {
-        text_add(out, tool->text, tool->size); /* with further members, if there are any */
+    if (function_of(tool) != tool && qr_json_is_string(qr_json_get(tool, "type"))) {
+        text_add_json_value(out, tool);
         return;
     }
-    text_add(out, before, sizeof before - 1);
-    text_add(out, function.text, function.size);
+    text_addf(out, "{\"type\": \"function\", \"function\": ");
+    text_add_json_value(out, function_of(tool));
     text_add(out, "}", 1);
 }
 
-/* Writes list->json from the text, which is valid JSON: numbers and the order of members stay. */
-static void add_json(struct text *out, const char *text, size_t size)
+/* The array of all tools; `all` is an array or one tool. */
+static void add_json(struct text *out, const struct qr_json *all)
 {
-    struct json_slice all = { 0 }, tool;
-    (void)json_slice_value(text, size, &all);
-    if (all.size && all.text[0] == '{' && json_slice_get(&all, "tools", &tool))
-        all = tool;
     text_add(out, "[", 1);
-    if (all.size && all.text[0] == '{')
-        add_wrapped(out, &all);
-    else
-        for (size_t at = 0; json_slice_next(&all, &at, NULL, &tool);)
-            add_wrapped(out, &tool);
+    if (qr_json_is_object(all))
+        add_wrapped(out, all);
+    for (struct qr_json_iter i = qr_json_iterate(all); qr_json_is_array(all) && qr_json_next(&i);) {
+        text_add(out, ", ", i.index ? 2 : 0);
+        add_wrapped(out, i.value);
+    }
     text_add(out, "]", 1);
 }
 
@@ -97,9 +91,9 @@ bool tool_list_parse(struct tool_list *list, const char *text, size_t size, stru
     }
     const struct qr_json *tools = qr_json_is_object(root) ? qr_json_get(root, "tools") : NULL;
     bool ok = add_names(list, tools ? tools : root, problem);
-    qr_json_free(root);
     if (ok)
-        add_json(&json, text, size);
+        add_json(&json, tools ? tools : root);
+    qr_json_free(root);
     if (ok && json.failed) {
         text_addf(problem, "out of memory");
         ok = false;
