@@ -2,6 +2,7 @@
 /* eval.c - quire-eval: parses options and dispatches to a command. */
 #include "eval.h"
 #include "../chat/file_faults.h"
+#include "eval_options.h"
 #include <quire/cpu.h>
 #include <quire/onednn.h>
 #include <stdio.h>
@@ -40,30 +41,11 @@ static int usage(FILE *to)
     fprintf(to, "usage: quire-eval COMMAND [options]\n\ncommands:\n");
     for (int i = 0; i < N_COMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i].name, commands[i].usage);
-    fprintf(
-        to,
-        "\noptions:\n"
-        "  --isa LEVEL        exact ISA level (default: best)\n"
-        "  --compute MODE     f32 (default) or native\n"
-        "  --linear PROVIDER  matmul provider of f32 and bf16 weights: quire (default) or onednn\n"
-        "  --kv TYPE          KV dtype: f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2, int8; -ctk "
-        "and -ctv\n"
-        "                     set that of keys or values\n"
-        "  --kv-scales FILE   scales of fp8 caches, as written by calibrate\n"
-        "  --threads N        default: of the machine\n"
-        "  --chunk N          prompt tokens per step (default: all)\n"
-        "  --block-size N     tokens per KV block (default 64; attention: several)\n"
-        "  --expand-latent N  MLA: expand latent keys for N new tokens or more (default: never)\n"
-        "  --filter NAME      schema: those with NAME in their names\n"
-        "  --limit N          schema: the first N\n"
-        "  --spelling S       schema: instances spaced (default; \", \" and \": \") or compact\n"
-        "  --clock C          schema: times by wall (default) or cpu, which others' load leaves "
-        "alone\n"
-        "  --json             schema: the report as JSON; other lines go to stderr\n"
-        "  -v                 more about each case\n"
-        "  --list-levels      print the ISA levels that this CPU supports, in rising order\n"
-        "exit: 0 passed, 1 a tolerance is exceeded, 64 usage, 65 bad data, 66 no such file, 69 not "
-        "supported\n");
+    fprintf(to, "\noptions:\n");
+    eval_options_help(to);
+    fprintf(to,
+            "exit: 0 passed, 1 a tolerance is exceeded, 64 usage, 65 bad data, 66 no such file, "
+            "69 not supported\n");
     return to == stderr ? 64 : 0;
 }
 
@@ -144,6 +126,16 @@ static int list_levels(void)
     return 0;
 }
 
+/* For chat/quire.bash: the commands, one per line, or the options. */
+static int list_names(bool of_commands)
+{
+    for (int i = 0; of_commands && i < N_COMMANDS; i++)
+        puts(commands[i].name);
+    if (!of_commands)
+        eval_options_list(stdout);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     struct quire_error no_amx = QUIRE_ERROR_INIT;
@@ -153,6 +145,8 @@ int main(int argc, char **argv)
         return usage(argc < 2 ? stderr : stdout);
     if (!strcmp(argv[1], "--list-levels"))
         return list_levels();
+    if (!strcmp(argv[1], "--list-options") || !strcmp(argv[1], "--list-commands"))
+        return list_names(!strcmp(argv[1], "--list-commands"));
     struct eval_options o = { .compute = QUIRE_COMPUTE_F32,
                               .linear = QUIRE_LINEAR_QUIRE,
                               .k_dtype = QUIRE_KV_F32,

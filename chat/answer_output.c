@@ -8,11 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-void output_open(struct output *o, bool json, bool wrap_lines)
+void output_open(struct output *o, bool json, bool wrap_lines, bool show_reasoning)
 {
     *o = (struct output){ .json = json,
                           .terminal = isatty(1),
-                          .wrap_lines = wrap_lines && !json && terminal_has_cursor(1) };
+                          .wrap_lines = wrap_lines && !json && terminal_has_cursor(1),
+                          .dims = terminal_has_color(1),
+                          .show_reasoning = show_reasoning || isatty(1),
+                          .show_calls = true };
 }
 
 void output_close(struct output *o)
@@ -50,6 +53,7 @@ void output_begin(struct output *o)
 {
     text_clear(&o->answer);
     wrap_reset(&o->wrap);
+    o->part = PART_NONE;
 }
 
 /* Escapes and wraps a part of an answer; the terminal width may have changed since the last. */
@@ -70,6 +74,40 @@ static void add_for_terminal(struct output *o, const char *text, size_t size)
     text_free(&safe);
 }
 
+/* Adds text of an answer as it is shown without JSON. */
+static void add_text(struct output *o, const char *text, size_t size)
+{
+    if (o->terminal)
+        add_for_terminal(o, text, size);
+    else
+        text_add(&o->buffer, text, size);
+}
+
+/* Separates parts of an answer. Outside terminals, where it is not dimmed, reasoning stands between
+ * two marks. */
+static void begin_part(struct output *o, enum output_part part)
+{
+    const enum output_part before = o->part;
+    o->part = part;
+    if (before == part)
+        return;
+    if (before == PART_REASONING && !o->terminal)
+        text_addf(&o->buffer, "\n</think>\n\n");
+    else if (before == PART_REASONING || before == PART_CONTENT)
+        text_addf(&o->buffer, part == PART_CALL && before == PART_CONTENT ? "\n" : "\n\n");
+    if (part == PART_REASONING && !o->terminal)
+        text_addf(&o->buffer, "<think>\n");
+    wrap_reset(&o->wrap);
+}
+
+/* The event of a piece of text. */
+static void add_text_event(struct output *o, const char *event, const char *text, size_t size)
+{
+    text_addf(&o->buffer, "{\"event\":\"%s\",\"text\":", event);
+    text_add_json(&o->buffer, text, size);
+    text_addf(&o->buffer, "}\n");
+}
+
 void output_piece(struct output *o, const char *text, size_t size)
 {
     if (!size)
@@ -77,14 +115,77 @@ void output_piece(struct output *o, const char *text, size_t size)
     text_add(&o->answer, text, size);
     text_clear(&o->buffer);
     if (o->json) {
-        text_addf(&o->buffer, "{\"event\":\"token\",\"text\":");
-        text_add_json(&o->buffer, text, size);
-        text_addf(&o->buffer, "}\n");
-    } else if (o->terminal) {
-        add_for_terminal(o, text, size);
+        add_text_event(o, "token", text, size);
     } else {
-        text_add(&o->buffer, text, size);
+        begin_part(o, PART_CONTENT);
+        add_text(o, text, size);
     }
+    write_buffer(o);
+}
+
+/* Dimmed piece by piece: a signal between two writes leaves no dimmed terminal. */
+void output_reasoning(struct output *o, const char *text, size_t size)
+{
+    if (!size || (!o->json && !o->show_reasoning))
+        return;
+    text_clear(&o->buffer);
+    if (o->json) {
+        add_text_event(o, "reasoning", text, size);
+    } else {
+        begin_part(o, PART_REASONING);
+        if (o->dims)
+            text_addf(&o->buffer, "\033[2m");
+        add_text(o, text, size);
+        if (o->dims)
+            text_addf(&o->buffer, "\033[22m");
+    }
+    write_buffer(o);
+}
+
+static void add_call_event(struct output *o, const char *id, const char *name,
+                           const char *arguments)
+{
+    text_addf(&o->buffer, "{\"event\":\"tool_call\",\"id\":");
+    text_add_json(&o->buffer, id, strlen(id));
+    text_addf(&o->buffer, ",\"name\":");
+    text_add_json(&o->buffer, name, strlen(name));
+    text_addf(&o->buffer, ",\"arguments\":");
+    text_add(&o->buffer, arguments, strlen(arguments));
+    text_addf(&o->buffer, "}\n");
+}
+
+void output_call(struct output *o, const char *id, const char *name, const char *arguments)
+{
+    text_clear(&o->buffer);
+    if (o->json) {
+        add_call_event(o, id, name, arguments);
+    } else {
+        begin_part(o, PART_CALL);
+    }
+    if (!o->json && o->show_calls) {
+        struct text line = { 0 };
+        text_add_call(&line, name, arguments, o->terminal);
+        o->buffer.failed |= line.failed;
+        if (!line.failed)
+            add_text(o, line.data, line.size);
+        text_free(&line);
+        wrap_reset(&o->wrap);
+    }
+    write_buffer(o);
+}
+
+void output_result(struct output *o, const char *id, const char *name, bool ok, const char *text)
+{
+    if (!o->json)
+        return;
+    text_clear(&o->buffer);
+    text_addf(&o->buffer, "{\"event\":\"tool_result\",\"id\":");
+    text_add_json(&o->buffer, id, strlen(id));
+    text_addf(&o->buffer, ",\"name\":");
+    text_add_json(&o->buffer, name, strlen(name));
+    text_addf(&o->buffer, ",\"ok\":%s,\"text\":", ok ? "true" : "false");
+    text_add_json(&o->buffer, text, strlen(text));
+    text_addf(&o->buffer, "}\n");
     write_buffer(o);
 }
 
@@ -102,7 +203,10 @@ void output_done(struct output *o, const struct quire_event *done, const char *r
     const struct quire_usage *u = done->usage;
     text_clear(&o->buffer);
     if (!o->json) {
-        text_add(&o->buffer, "\n", 1);
+        if (o->part == PART_REASONING && !o->terminal)
+            begin_part(o, PART_CALL); /* ends it */
+        else if (o->part != PART_CALL)
+            text_add(&o->buffer, "\n", 1);
         write_buffer(o);
         return;
     }

@@ -6,22 +6,35 @@
 #include "wrap.h"
 #include <quire/quire.h>
 
+/* What the text of an answer on standard output ends with. */
+enum output_part { PART_NONE, PART_REASONING, PART_CONTENT, PART_CALL };
+
 struct output {
     bool json;
     bool terminal;   /* control characters of an answer are escaped */
     bool wrap_lines; /* between words */
+    bool dims;       /* reasoning is dimmed */
+    /* of text: reasoning and calls are printed; events have them in any case */
+    bool show_reasoning, show_calls;
+    enum output_part part;
     struct wrap wrap;
     int error;          /* errno of the first failed write; later output is dropped */
-    struct text answer; /* the current answer, unescaped */
+    struct text answer; /* the content of the current answer, unescaped */
     struct text buffer;
 };
 
-/* wrap_lines applies only if standard output is a terminal with cursor movement. */
-void output_open(struct output *o, bool json, bool wrap_lines);
+/* wrap_lines applies only if standard output is a terminal with cursor movement. Reasoning is shown
+ * on a terminal, elsewhere with show_reasoning; calls until show_calls is cleared. */
+void output_open(struct output *o, bool json, bool wrap_lines, bool show_reasoning);
 void output_close(struct output *o);
 
-void output_begin(struct output *o); /* of an answer */
-void output_piece(struct output *o, const char *text, size_t size);
+void output_begin(struct output *o);                                /* of an answer */
+void output_piece(struct output *o, const char *text, size_t size); /* of the content */
+void output_reasoning(struct output *o, const char *text, size_t size);
+/* A call of a tool on a line of its own; arguments: JSON in one line. */
+void output_call(struct output *o, const char *id, const char *name, const char *arguments);
+/* The event of the result of a call; without JSON events nothing. */
+void output_result(struct output *o, const char *id, const char *name, bool ok, const char *text);
 void output_done(struct output *o, const struct quire_event *done, const char *reason,
                  uint64_t seed);
 

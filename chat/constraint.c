@@ -1,37 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "constraint.h"
 #include "exit_code.h"
+#include "input_file.h"
 #include "terminal.h"
-#include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
-
-enum { MAX_TEXT = 16 << 20 };
-
-static int read_file(const char *path, struct text *out)
-{
-    char buf[65536];
-    size_t n;
-    FILE *f = fopen(path, "rb");
-    if (!f) {
-        print_message("cannot read %s: %s", path, strerror(errno));
-        return EX_NOINPUT;
-    }
-    while (out->size <= MAX_TEXT && (n = fread(buf, 1, sizeof buf, f)) > 0)
-        text_add(out, buf, n);
-    text_add(out, "", 0);
-    int code = 0;
-    if (ferror(f)) {
-        code = errno == EISDIR ? EX_NOINPUT : EX_IOERR;
-        print_message("cannot read %s: %s", path, strerror(errno));
-    } else if (out->failed || out->size > MAX_TEXT) {
-        code = EX_DATAERR;
-        print_message("%s exceeds 16 MiB", path);
-    }
-    fclose(f);
-    return code;
-}
 
 /* Whether the argument of --json-schema is a schema itself, not the name of a file. */
 static bool is_schema(const char *text)
@@ -63,7 +36,7 @@ static int read_grammar(const struct options *o, struct quire_grammar_params *p,
     } else {
         p->kind = has_suffix(path, ".lark") ? QUIRE_GRAMMAR_LARK : QUIRE_GRAMMAR_GBNF;
     }
-    const int code = path && !o->regex ? read_file(path, text) : 0;
+    const int code = path && !o->regex ? input_file_read(path, text) : 0;
     p->text = text->data;
     p->text_size = text->size;
     return code;
@@ -101,12 +74,16 @@ int constraint_open(struct session *s)
                        o->json_schema ? "--json-schema"
                        : o->grammar   ? "--grammar"
                                       : "--regex");
-    text_free(&text);
+    if (code == 0 && o->json_schema)
+        s->schema = text;
+    else
+        text_free(&text);
     return code;
 }
 
 void constraint_close(struct session *s)
 {
+    text_free(&s->schema);
     quire_grammar_destroy(s->grammar);
     s->grammar = NULL;
 }

@@ -91,6 +91,7 @@ static void add_messages(struct text *t, const struct conversation *c)
         text_add_json(t, m->role, strlen(m->role));
         text_addf(t, ", \"content\": ");
         text_add_json(t, m->content, strlen(m->content));
+        message_add_members(t, m);
         text_addf(t, " }");
     }
     text_addf(t, "\n  ],\n");

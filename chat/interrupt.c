@@ -13,11 +13,19 @@ static atomic_int presses, consumed;
 static atomic_bool screen_changed; /* by a change of the size, or by other programs while stopped */
 static _Atomic(struct quire_engine *) cancel_engine;
 static _Atomic quire_request_id cancel_request;
+static atomic_int child; /* process group, or 0 */
+
+static void kill_child(void)
+{
+    if (child > 0)
+        kill(-child, SIGKILL);
+}
 
 static void on_interrupt(int sig)
 {
     (void)sig;
     if (++presses >= 2) {
+        kill_child();
         terminal_mode_suspend();
         _exit(130);
     }
@@ -29,6 +37,7 @@ static void on_interrupt(int sig)
 /* Installed with SA_RESETHAND: the raised signal has its default action. */
 static void on_terminate(int sig)
 {
+    kill_child();
     terminal_mode_suspend();
     raise(sig);
 }
@@ -112,6 +121,8 @@ void interrupts_set_request(struct quire_engine *engine, quire_request_id id)
     if (engine && presses) /* pressed before the request was set */
         (void)quire_request_cancel(engine, id);
 }
+
+void interrupts_set_child(int pid) { child = pid; }
 
 int interrupts_count(void)
 {

@@ -17,6 +17,9 @@ void interrupts_block(bool block);
 /* Sets the request that Ctrl-C cancels; NULL, 0 = none. */
 void interrupts_set_request(struct quire_engine *engine, quire_request_id id);
 
+/* Sets a program whose process group is killed when this one ends by a signal; 0 = none. */
+void interrupts_set_child(int pid);
+
 int interrupts_count(void); /* since the last reset */
 void interrupts_reset(void);
 bool interrupts_consume(void); /* whether Ctrl-C was pressed since the last consume or reset */

@@ -251,7 +251,7 @@ int main(int argc, char **argv)
         return EX_USAGE;
     interrupts_install();
     file_faults_install("quire-chat", terminal_mode_suspend);
-    output_open(&out, o.json, !o.no_wrap);
+    output_open(&out, o.json, !o.no_wrap, o.show_thinking);
     int code = 0;
     if (o.help || o.version || o.list_options)
         print_information(&o, &out);

@@ -157,7 +157,9 @@ static bool check_values(const struct options *o)
         fprintf(stderr,
                 "quire-chat: --dry-penalty-last-n: 0 tokens; give 1 or more, or -1 for all; "
                 "--dry-multiplier 0 turns DRY off\n");
-    return o->max_tokens != 0 && o->dry_penalty_last_n != 0;
+    if (o->think && o->no_think)
+        fprintf(stderr, "quire-chat: give one of --think and --no-think\n");
+    return o->max_tokens != 0 && o->dry_penalty_last_n != 0 && !(o->think && o->no_think);
 }
 
 bool options_parse(struct options *o, int argc, char **argv)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for quire-chat, quire-server and quire-quantize: options and values come from PROGRAM --list-options
+# bash completion for quire-chat, quire-server, quire-quantize and quire-eval: options and values come from
+# PROGRAM --list-options
 
 _quire()
 {
@@ -25,6 +26,9 @@ _quire()
         mapfile -t COMPREPLY < <(compgen -W "$values" -- "$cur")
     elif [[ $cur == -* ]]; then
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+    elif [[ $1 == *quire-eval && $COMP_CWORD == 1 ]]; then
+        mapfile -t COMPREPLY < <(compgen -W "$("${1/#\~/$HOME}" --list-commands 2>/dev/null)" -- "$cur")
     fi
 }
 complete -F _quire quire-chat quire-server quire-quantize
+complete -o default -F _quire quire-eval

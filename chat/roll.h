@@ -2,12 +2,11 @@
 /* roll.h - keeps the prompt of a long conversation within the context. */
 #ifndef QUIRE_CHAT_ROLL_H
 #define QUIRE_CHAT_ROLL_H
-#include "conversation.h"
+#include "prompt.h"
 
 struct roll_args {
     struct quire_engine *engine;
-    const struct conversation *conversation;
-    size_t n; /* messages that the prompt ends with */
+    struct prompt *prompt;
     uint32_t context_length;
 };
 
@@ -19,9 +18,8 @@ struct roll_args {
  * they are read again. That is why more is dropped than the next answer needs: the next roll is
  * then a quarter of the context away.
  *
- * request->messages is `messages`, [n] and filled from *first; both are updated. Returns whether
+ * request->messages are those of the prompt, filled from *first; both are updated. Returns whether
  * turns were dropped. A failure to count tokens drops nothing. */
-bool roll_prompt(const struct roll_args *args, struct quire_request_params *request,
-                 struct quire_chat_message *messages, size_t *first);
+bool roll_prompt(const struct roll_args *args, struct quire_request_params *request, size_t *first);
 
 #endif

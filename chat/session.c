@@ -226,6 +226,15 @@ void session_save_cache(const struct session *s)
         print_message("%llu tokens saved in %s", (unsigned long long)r.n_tokens, p.path);
 }
 
+/* The form of the answers. template: of --chat-template-file, or NULL. Returns an exit code. */
+static int open_answers(struct session *s, const char *template)
+{
+    const int code = constraint_open(s);
+    if (!template)
+        template = quire_tokenizer_chat_template(quire_engine_tokenizer(s->engine), NULL);
+    return code ? code : answer_form_open(s, template);
+}
+
 int session_open(struct session *s, const struct options *o, struct output *out)
 {
     /* the engine borrows it until close */
@@ -235,8 +244,12 @@ int session_open(struct session *s, const struct options *o, struct output *out)
                            .out = out,
                            .model_name = o->model ? o->model : "bundled model" };
     int code = check_isa(o, out);
+    if (code == 0)
+        code = tools_open(&s->tools, o);
     if (code)
         return code;
+    /* calls that are run are no answers: only terminals show them */
+    out->show_calls = out->terminal || !s->tools.words;
     if (!session_new(s, NULL)) {
         print_message("out of memory");
         return EX_TEMPFAIL;
@@ -248,6 +261,8 @@ int session_open(struct session *s, const struct options *o, struct output *out)
         return EX_NOINPUT;
     }
     code = open_engine(s, template.data, &logger);
+    if (code == 0)
+        code = open_answers(s, template.data);
     text_free(&template);
     if (code)
         return code;
@@ -265,9 +280,6 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     }
     if (!o->no_repeat_guard && !o->ignore_eos)
         repeat_guard_open(&s->repeat_guard, s->info.context_length);
-    code = constraint_open(s);
-    if (code)
-        return code;
     report_start(s);
     restore_cache(s);
     return init_conversation(s);
@@ -275,7 +287,10 @@ int session_open(struct session *s, const struct options *o, struct output *out)
 
 void session_close(struct session *s)
 {
+    answer_free(&s->answer);
+    answer_form_close(s);
     constraint_close(s);
+    tools_close(&s->tools);
     quire_engine_close(s->engine);
     conversation_list_free(&s->conversations);
     settings_free(&s->settings);

@@ -2,11 +2,13 @@
 /* session.h - the conversations with an open model. */
 #ifndef QUIRE_CHAT_SESSION_H
 #define QUIRE_CHAT_SESSION_H
-#include "answer_output.h"
+#include "answer.h"
+#include "answer_form.h"
 #include "conversation_list.h"
 #include "options.h"
 #include "repeat_guard.h"
 #include "settings.h"
+#include "tools.h"
 
 struct session {
     const struct options *options;
@@ -20,6 +22,10 @@ struct session {
     bool keeps_cache;                  /* the file of --prompt-cache may be written */
     struct settings settings;
     struct quire_grammar *grammar; /* of the answers, or NULL (constraint.h) */
+    struct text schema;            /* of --json-schema; empty = none */
+    struct tools tools;
+    struct answer_form form;
+    struct answer answer; /* the current or last one */
     struct repeat_guard repeat_guard;
     bool repeats;            /* the guard has ended the current answer */
     struct quire_usage last; /* of the last answer */

@@ -133,3 +133,15 @@ void text_add_json(struct text *t, const char *s, size_t n)
     }
     text_add(t, "\"", 1);
 }
+
+void text_add_call(struct text *t, const char *name, const char *arguments, bool for_people)
+{
+    text_addf(t, for_people ? "call: " : "{\"name\": ");
+    if (for_people)
+        text_add(t, name, strlen(name));
+    else
+        text_add_json(t, name, strlen(name));
+    text_addf(t, for_people ? " " : ", \"arguments\": ");
+    text_add(t, arguments, strlen(arguments));
+    text_addf(t, for_people ? "\n" : "}\n");
+}

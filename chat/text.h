@@ -30,6 +30,10 @@ void text_add_escaped(struct text *t, const char *s, size_t n);
 /* Appends s as a quoted JSON string; ill-formed bytes become U+FFFD. */
 void text_add_json(struct text *t, const char *s, size_t n);
 
+/* Appends a call of a tool as a line: for people `call: NAME ARGUMENTS`, for programs the object
+ * {"name", "arguments"}. arguments: JSON in one line. */
+void text_add_call(struct text *t, const char *name, const char *arguments, bool for_people);
+
 /* Appends formatted text of at most 255 bytes; more is cut off. */
 void text_addf(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -2,8 +2,11 @@
 /* turn.c - runs requests and keeps their answers in the conversation. */
 #include "turn.h"
 #include "interrupt.h"
+#include "prompt.h"
 #include "roll.h"
 #include "terminal.h"
+#include "tool_run.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +21,14 @@ static bool poll_events(struct session *s, struct quire_event *ev)
         }
         clear_progress();
         if (ev->kind == QUIRE_EVENT_TEXT) {
-            output_piece(s->out, ev->text, ev->text_size);
+            answer_add(&s->answer, s->out, ev->text, ev->text_size);
             s->repeats |= repeat_guard_add(&s->repeat_guard, ev->tokens, ev->n_tokens, ev->text,
                                            ev->text_size);
         }
-        if (ev->kind == QUIRE_EVENT_DONE)
+        if (ev->kind == QUIRE_EVENT_DONE) {
+            answer_finish(&s->answer, s->out);
             return true;
+        }
     }
     return false;
 }
@@ -39,18 +44,24 @@ static quire_status run_request(struct session *s, const struct quire_request_pa
     interrupts_set_request(s->engine, id);
     do {
         status = quire_engine_step(s->engine, err);
-        if (s->out->error || s->repeats) /* the rest could not be written, or is worth nothing */
+        /* the rest could not be written or read, or is worth nothing */
+        if (s->out->error || s->repeats || s->answer.status != QUIRE_OK)
             (void)quire_request_cancel(s->engine, id);
     } while (status == QUIRE_OK && !poll_events(s, done));
     interrupts_set_request(NULL, 0);
     (void)interrupts_consume(); /* a Ctrl-C that cancelled the request */
+    if (status == QUIRE_OK && s->answer.status != QUIRE_OK) {
+        status = s->answer.status;
+        snprintf(err->msg, sizeof err->msg, "the parser of the answer: %s",
+                 quire_status_text(status));
+    }
     return status;
 }
 
 /* Prints a failure, and a remedy if there is one. */
 static enum turn_result report_failure(struct session *s, quire_status status, const char *message)
 {
-    if (s->out->answer.size && !s->out->json)
+    if (s->out->part != PART_NONE && !s->out->json)
         output_print(s->out, "\n");
     session_report_error(s, status, message, NULL);
     if (status == QUIRE_E_UNSUPPORTED && !s->options->raw)
@@ -71,6 +82,9 @@ static void report_end(const struct session *s, const struct quire_event *done)
     if (s->repeats)
         print_message("the answer repeats itself: it was ended, and the repetition is not kept "
                       "(--no-repeat-guard lets it go on)");
+    if (s->answer.n_broken)
+        print_message("%u call%s dropped: the arguments are not complete JSON",
+                      (unsigned)s->answer.n_broken, s->answer.n_broken == 1 ? " is" : "s are");
     if (!done->context_full)
         return;
     if (s->options->no_roll || s->options->raw)
@@ -90,6 +104,15 @@ static void count_usage(struct session *s, const struct quire_usage *usage)
     s->total_cached += usage->cached_tokens;
     s->total_completion += usage->completion_tokens;
     s->conversation->n_tokens = usage->prompt_tokens + usage->completion_tokens;
+}
+
+/* Why an answer has ended, in a word. */
+static const char *end_name(const struct session *s, const struct quire_event *done)
+{
+    const bool calls = done->reason == QUIRE_FINISH_STOP && s->answer.n_calls;
+    return s->repeats ? "repetition"
+           : calls    ? "tool_calls"
+                      : quire_finish_reason_name(done->reason);
 }
 
 /* Runs a request and shows its answer. */
@@ -114,17 +137,15 @@ static enum turn_result answer_request(struct session *s,
         return report_failure(s, *status, done.message);
     }
     s->repeats &= done.reason == QUIRE_FINISH_CANCELLED;
-    output_done(s->out, &done, s->repeats ? "repetition" : quire_finish_reason_name(done.reason),
-                s->settings.sampling.seed);
+    output_done(s->out, &done, end_name(s, &done), s->settings.sampling.seed);
     report_end(s, &done);
     count_usage(s, done.usage);
     if (s->repeats)
-        text_truncate(&s->out->answer,
-                      s->out->answer.size - repeat_guard_repeated_bytes(&s->repeat_guard));
+        answer_cut(&s->answer, s->out, repeat_guard_repeated_bytes(&s->repeat_guard));
     return done.reason == QUIRE_FINISH_CANCELLED && !s->repeats ? TURN_CANCELLED : TURN_DONE;
 }
 
-static void set_request(const struct session *s, struct quire_request_params *request)
+static void set_request(struct session *s, struct quire_request_params *request)
 {
     quire_request_params_init(request, sizeof *request);
     request->max_tokens = s->settings.max_tokens < 0 ? 0 : (uint32_t)s->settings.max_tokens;
@@ -135,6 +156,7 @@ static void set_request(const struct session *s, struct quire_request_params *re
     request->sampling = &s->settings.sampling;
     request->stream = s->conversation->regenerations;
     request->draft_tokens = s->options->draft_model ? s->options->draft_max : 0;
+    answer_free(&s->answer); /* of the request before */
 }
 
 static enum turn_result complete_text(struct session *s, const char *text, size_t size,
@@ -149,14 +171,12 @@ static enum turn_result complete_text(struct session *s, const char *text, size_
 
 /* Makes room for the answer by dropping turns from the prompt. A failure to count the tokens is
  * reported by the request itself. */
-static void roll(struct session *s, struct quire_request_params *request, size_t n,
-                 struct quire_chat_message *messages)
+static void roll(struct session *s, struct quire_request_params *request, struct prompt *prompt)
 {
     const struct roll_args args = { .engine = s->engine,
-                                    .conversation = s->conversation,
-                                    .n = n,
+                                    .prompt = prompt,
                                     .context_length = s->info.context_length };
-    if (s->options->no_roll || !roll_prompt(&args, request, messages, &s->conversation->first))
+    if (s->options->no_roll || !roll_prompt(&args, request, &s->conversation->first))
         return;
     if (!s->conversation->roll_reported)
         print_message(
@@ -164,7 +184,7 @@ static void roll(struct session *s, struct quire_request_params *request, size_t
             "prompt (--no-roll ends the conversation instead)",
             s->info.context_length);
     else if (s->options->verbose)
-        print_message("%zu of %zu messages are in the prompt", request->n_messages, n);
+        print_message("%zu of %zu messages are in the prompt", request->n_messages, prompt->n);
     s->conversation->roll_reported = true;
 }
 
@@ -172,44 +192,93 @@ static void roll(struct session *s, struct quire_request_params *request, size_t
 static enum turn_result generate(struct session *s, size_t n, quire_status *status)
 {
     struct quire_request_params request;
-    struct quire_chat_message *messages = calloc(n + 1, sizeof *messages);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct prompt prompt;
+    enum turn_result result;
     *status = QUIRE_E_NOMEM;
-    if (!messages)
+    if (!prompt_open(&prompt, s->conversation, n, s->form.note)) {
+        prompt_close(&prompt);
         return report_failure(s, *status, "out of memory");
+    }
     set_request(s, &request);
-    request.messages = messages;
-    request.n_messages = conversation_prompt(s->conversation, s->conversation->first, n, messages);
-    roll(s, &request, n, messages);
-    const enum turn_result result = answer_request(s, &request, status);
-    free(messages);
+    answer_form_set(s, &request);
+    request.messages = prompt.messages;
+    request.n_messages = prompt_fill(&prompt, s->conversation->first);
+    roll(s, &request, &prompt);
+    *status = answer_form_begin(s, &request, &err);
+    if (*status == QUIRE_OK)
+        result = answer_request(s, &request, status);
+    else
+        result = report_failure(s, *status, err.msg);
+    prompt_close(&prompt);
     return result;
 }
 
-/* Replaces the messages after the first n by the answer, which begins with `start`. */
-static enum turn_result keep_answer(struct session *s, size_t n, const char *start,
+/* Replaces the messages after the first n by the answer. If it continues message n, that is
+ * replaced, too: the answer begins with its content and reasoning. */
+static enum turn_result keep_answer(struct session *s, size_t n, bool continues,
                                     enum turn_result result, quire_status *status)
 {
-    struct text answer = { 0 };
-    text_add(&answer, start, strlen(start));
-    text_add(&answer, s->out->answer.data, s->out->answer.size);
-    bool ok = !answer.failed;
+    static const struct message none = { .content = (char *)"" };
+    struct conversation *c = s->conversation;
+    const struct message *start = continues ? &c->messages[n] : &none;
+    struct text content = { 0 }, reasoning = { 0 }, calls = { 0 };
+    text_add(&content, start->content, strlen(start->content));
+    text_add(&content, s->out->answer.data, s->out->answer.size);
+    if (start->reasoning)
+        text_add(&reasoning, start->reasoning, strlen(start->reasoning));
+    text_add(&reasoning, s->answer.reasoning.data, s->answer.reasoning.size);
+    if (s->answer.n_calls)
+        answer_add_calls_json(&s->answer, &calls);
+    const struct message_extra extra = { .reasoning = reasoning.size ? reasoning.data : NULL,
+                                         .tool_calls = calls.data };
+    bool ok = !content.failed && !reasoning.failed && !calls.failed;
     if (ok) {
-        conversation_truncate(s->conversation, n);
-        ok = conversation_add(s->conversation, "assistant", answer.data, answer.size);
+        conversation_truncate(c, n);
+        ok = conversation_add_extra(c, "assistant", content.data, content.size, &extra);
     }
-    text_free(&answer);
+    text_free(&content);
+    text_free(&reasoning);
+    text_free(&calls);
     if (ok)
         return result;
     *status = QUIRE_E_NOMEM;
     return report_failure(s, *status, "out of memory");
 }
 
-/* Generates an answer to the first n messages. The answer, also a cancelled one, replaces the
- * messages after them. */
+/* Runs the calls of the last answer, which are printed or not, and generates the answer to their
+ * results, again and again. */
+static enum turn_result run_calls(struct session *s, bool printed, quire_status *status)
+{
+    enum turn_result result = TURN_DONE;
+    for (int i = 0; result == TURN_DONE && conversation_ends_with_calls(s->conversation); i++) {
+        if (i == TOOL_MAX_ROUNDS) {
+            print_message("%d answers in a row call tools: /continue lets the model go on", i);
+            break;
+        }
+        const enum tool_run run = tool_run_calls(s, printed || i > 0);
+        if (run == TOOL_RUN_NO_MEMORY) {
+            *status = QUIRE_E_NOMEM;
+            return report_failure(s, *status, "out of memory");
+        }
+        if (run == TOOL_RUN_STOPPED)
+            return TURN_CANCELLED;
+        const size_t n = s->conversation->n;
+        result = generate(s, n, status);
+        if (result != TURN_FAILED)
+            result = keep_answer(s, n, false, result, status);
+    }
+    return result;
+}
+
+/* Generates an answer to the first n messages, runs its calls and answers the results. The answer,
+ * also a cancelled one, replaces the messages after them. */
 static enum turn_result answer_message(struct session *s, size_t n, quire_status *status)
 {
-    const enum turn_result result = generate(s, n, status);
-    return result == TURN_FAILED ? result : keep_answer(s, n, "", result, status);
+    enum turn_result result = generate(s, n, status);
+    if (result != TURN_FAILED)
+        result = keep_answer(s, n, false, result, status);
+    return result == TURN_DONE && s->tools.words ? run_calls(s, true, status) : result;
 }
 
 enum turn_result turn_run(struct session *s, const char *text, size_t size, quire_status *status)
@@ -243,21 +312,25 @@ enum turn_result turn_regenerate(struct session *s, quire_status *status)
 
 enum turn_result turn_continue(struct session *s, quire_status *status)
 {
-    const size_t n = s->conversation->n;
+    const struct conversation *c = s->conversation;
+    const size_t n = c->n;
     *status = QUIRE_E_INVALID_ARG;
-    if (conversation_last_turn(s->conversation, n) == n) {
+    if (conversation_last_turn(c, n) == n) {
         print_message("there is no answer to continue yet");
         return TURN_FAILED;
     }
-    if (!conversation_ends_with_answer(s->conversation))
+    if (conversation_ends_with_calls(c)) {
+        if (s->tools.words)
+            return run_calls(s, false, status);
+        print_message("the last answer calls tools: --tool-exec runs them");
+        return TURN_FAILED;
+    }
+    if (!conversation_ends_with_answer(c))
         return answer_message(s, n, status);
-    const enum turn_result result = generate(s, n, status);
-    if (result == TURN_FAILED)
-        return result;
-    char *start = strdup(s->conversation->messages[n - 1].content);
-    *status = start ? *status : QUIRE_E_NOMEM;
-    const enum turn_result kept = start ? keep_answer(s, n - 1, start, result, status)
-                                        : report_failure(s, *status, "out of memory");
-    free(start);
-    return kept;
+    if (!c->messages[n - 1].content[0]) /* reasoning alone cannot be continued */
+        return answer_message(s, n - 1, status);
+    enum turn_result result = generate(s, n, status);
+    if (result != TURN_FAILED)
+        result = keep_answer(s, n - 1, true, result, status);
+    return result == TURN_DONE && s->tools.words ? run_calls(s, true, status) : result;
 }

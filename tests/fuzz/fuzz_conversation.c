@@ -45,13 +45,16 @@ static void check_valid(const struct conversation *c, const struct settings *s)
         fuzz_check(s->stop[i] && *s->stop[i], "stop %u is empty", i);
 }
 
+static bool same_text(const char *a, const char *b) { return a && b ? strcmp(a, b) == 0 : a == b; }
+
 static void check_same(const struct conversation *a, const struct settings *s,
                        const struct conversation *b, const struct settings *t)
 {
     fuzz_check(a->n == b->n, "%zu messages, then %zu", a->n, b->n);
     for (size_t i = 0; i < a->n; i++)
         fuzz_check(strcmp(a->messages[i].role, b->messages[i].role) == 0 &&
-                       strcmp(a->messages[i].content, b->messages[i].content) == 0,
+                       strcmp(a->messages[i].content, b->messages[i].content) == 0 &&
+                       same_text(a->messages[i].members, b->messages[i].members),
                    "message %zu changed", i);
     fuzz_check(s->sampling.temperature == t->sampling.temperature &&
                    s->sampling.top_p == t->sampling.top_p &&
