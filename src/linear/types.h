@@ -9,7 +9,7 @@
  * elements. d and m are f16 bits as stored in the file. */
 struct qr_group {
     uint8_t code[QR_GROUP_K];
-    uint8_t scale[16]; /* signed scales in two's complement; E8M0: the exponent */
+    uint8_t scale[16]; /* signed scales in two's complement; E8M0, E4M3: the bits; N8..: n */
     uint8_t min[16];
     uint16_t d[8], m[8];
 };
