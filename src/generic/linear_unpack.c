@@ -8,7 +8,7 @@ enum { R = QR_PANEL_ROWS };
 static const uint8_t luts[][16] = {
     [QR_LUT_IQ4] = { QR_IQ4_BYTES },         [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
     [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES }, [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
-    [QR_LUT_IQ2] = { QR_IQ2_BYTES },         [QR_LUT_IQ1_M] = { QR_IQ1_M_BYTES },
+    [QR_LUT_IQ2] = { QR_IQ2_BYTES },
 };
 
 /* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */
@@ -38,7 +38,7 @@ static void unpack_block(struct qr_panel_format f, const uint8_t *body, int16_t 
                         << f.low_bits;
             if (f.lut != QR_LUT_NONE)
                 code = luts[f.lut][code];
-            w[4 * s + x % 4][x / 4] = (int16_t)(code - f.offset);
+            w[4 * s + x % 4][x / 4] = (int16_t)(qr_panel_has_delta(f) ? code : code - f.offset);
         }
 }
 
@@ -69,7 +69,18 @@ static void unpack_k_scales(struct qr_panel_format f, const uint8_t *h, struct g
         }
 }
 
-/* Nibbles of N8, N8_DELTA and N16. */
+/* Adds the bits of eight values, at `delta`, to the weights; see N16_DELTA. */
+static void unpack_delta(const uint8_t *delta, struct generic_group *g)
+{
+    for (size_t k = 0; k < QR_GROUP_K; k++)
+        for (size_t r = 0; r < R; r++) {
+            const bool minus = delta[4 * r + k / 64] >> (k / 8 % 8) & 1;
+            const int code = g->w[k][r];
+            g->w[k][r] = (int16_t)(8 * (code - 1) + (minus ? -1 : 1));
+        }
+}
+
+/* Scales that are nibbles. */
 static void unpack_nibble_scales(struct qr_panel_format f, const uint8_t *h,
                                  struct generic_group *g)
 {
@@ -120,4 +131,6 @@ void qr_generic_unpack(struct qr_panel_format f, const uint8_t *group, size_t n_
     group += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
         unpack_block(f, group + b * qr_panel_block_bytes(f), g->w + b * QR_BLOCK_K);
+    if (qr_panel_has_delta(f))
+        unpack_delta(group - QR_CACHE_LINE_BYTES, g);
 }

@@ -31,6 +31,8 @@
  *   N8_DELTA as N8, but the scale is d * (2 (n & 7) + 1), and               128
  *            the minimum scale * (n & 8 ? 9 : 7) / 8
  *   N16      as N8 with [8][16]                                             192
+ *   N16_DELTA as N16, then u32 [16]: bit j is set where the weights         256
+ *            8j .. 8j+7 are 8 (code - 1) - 1, else 8 (code - 1) + 1
  *
  * A body holds unsigned codes in cache lines of 64 bytes. Step s is the four values k = 4s .. 4s+3
  * of all rows, 64 bytes [16 rows][4 k]:
@@ -79,6 +81,7 @@ enum qr_scale_kind {
     QR_SCALE_N8,
     QR_SCALE_N8_DELTA,
     QR_SCALE_N16,
+    QR_SCALE_N16_DELTA,
 };
 
 enum qr_code_lut {
@@ -88,7 +91,6 @@ enum qr_code_lut {
     QR_LUT_IQ3_XXS,
     QR_LUT_IQ3_S,
     QR_LUT_IQ2,
-    QR_LUT_IQ1_M,
 };
 
 /* Layout of a quantized type in a panel. */
@@ -119,7 +121,7 @@ struct qr_panel_format {
     X(mxfp4, MXFP4, 4, 0, 16, E8M0, MXFP4)                                                         \
     X(nvfp4, NVFP4, 4, 0, 16, E4M3, MXFP4)                                                         \
     X(iq1_s, IQ1_S, 2, 0, 0, N8_DELTA, NONE)                                                       \
-    X(iq1_m, IQ1_M, 3, 0, 16, N16, IQ1_M)                                                          \
+    X(iq1_m, IQ1_M, 2, 0, 16, N16_DELTA, NONE)                                                     \
     X(iq2_xxs, IQ2_XXS, 3, 0, 64, N8, IQ2)                                                         \
     X(iq2_xs, IQ2_XS, 3, 0, 64, N16, IQ2)                                                          \
     X(iq2_s, IQ2_S, 3, 0, 64, N16, IQ2)                                                            \
@@ -141,8 +143,6 @@ struct qr_panel_format {
 #define QR_IQ3_S_BYTES   17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1
 /* Three magnitudes, then their negatives; codes 3 and 7 do not occur. */
 #define QR_IQ2_BYTES     72, 89, 107, 64, 56, 39, 21, 64
-/* 8 t + 1 of the ternary values t = -1, 0, 1, then 8 t - 1; codes 3 and 7 do not occur. */
-#define QR_IQ1_M_BYTES   9, 17, 25, 16, 7, 15, 23, 16
 
 /* Blocks of 32 values that share one f16 scale; 0: the scales are not plain f16 numbers. */
 static inline size_t qr_panel_blocks_per_d(struct qr_panel_format f)
@@ -175,6 +175,8 @@ static inline size_t qr_panel_header_bytes(struct qr_panel_format f, size_t n_bl
     case QR_SCALE_K8_HALF:
     case QR_SCALE_N16:
         return 192;
+    case QR_SCALE_N16_DELTA:
+        return 256;
     default:
         return 320;
     }
@@ -194,13 +196,20 @@ static inline size_t qr_panel_group_bytes(struct qr_panel_format f, size_t n_blo
 static inline bool qr_panel_sub16(struct qr_panel_format f)
 {
     return f.scales == QR_SCALE_K16 || f.scales == QR_SCALE_K16_MIN || f.scales == QR_SCALE_E4M3 ||
-           f.scales == QR_SCALE_N16;
+           f.scales == QR_SCALE_N16 || f.scales == QR_SCALE_N16_DELTA;
 }
 
-/* Whether the scales are the nibbles of N8, N8_DELTA or N16. */
+/* Whether the scales are nibbles. */
 static inline bool qr_panel_nibble_scales(struct qr_panel_format f)
 {
-    return f.scales == QR_SCALE_N8 || f.scales == QR_SCALE_N8_DELTA || f.scales == QR_SCALE_N16;
+    return f.scales == QR_SCALE_N8 || f.scales == QR_SCALE_N8_DELTA || f.scales == QR_SCALE_N16 ||
+           f.scales == QR_SCALE_N16_DELTA;
+}
+
+/* Whether a bit per eight values, in the last 64 bytes of the header, is a part of the weights. */
+static inline bool qr_panel_has_delta(struct qr_panel_format f)
+{
+    return f.scales == QR_SCALE_N16_DELTA;
 }
 
 /* Lowest bit of the codes. Codes of one bit are 0 and 2: with offset 1, the weights -1 and 1. */

@@ -10,7 +10,7 @@
 static const uint8_t code_luts[][16] = {
     [QR_LUT_IQ4] = { QR_IQ4_BYTES },         [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
     [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES }, [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
-    [QR_LUT_IQ2] = { QR_IQ2_BYTES },         [QR_LUT_IQ1_M] = { QR_IQ1_M_BYTES },
+    [QR_LUT_IQ2] = { QR_IQ2_BYTES },
 };
 
 /* A value is scale * integer - min. In every format, scale, min and the product scale * integer are
@@ -53,6 +53,7 @@ static struct sub_block sub_block(struct qr_panel_format f, const struct qr_grou
         break;
     case QR_SCALE_N8:
     case QR_SCALE_N16:
+    case QR_SCALE_N16_DELTA:
         s.scale = qr_f16_to_f32(g->d[0]) * (float)(2 * g->scale[i] + 1) * 0.125f;
         break;
     case QR_SCALE_N8_DELTA:
@@ -71,7 +72,9 @@ void qr_group_dequantize(struct qr_panel_format f, const struct qr_group *g, siz
     for (size_t k0 = 0; k0 < n_blocks * QR_BLOCK_K; k0 += sub) {
         const struct sub_block s = sub_block(f, g, k0 / sub);
         for (size_t k = k0; k < k0 + sub; k++) {
-            const int code = lut ? lut[g->code[k]] : g->code[k];
+            int code = lut ? lut[g->code[k]] : g->code[k];
+            if (qr_panel_has_delta(f))
+                code = 8 * (code & 3) + (code & 4 ? 7 : 9);
             const float v = s.scale * (float)(code - f.offset);
             out[k] = qr_panel_has_min(f) ? v - s.min : v;
         }

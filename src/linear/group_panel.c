@@ -167,6 +167,7 @@ static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_
     case QR_SCALE_N8:
     case QR_SCALE_N8_DELTA:
     case QR_SCALE_N16:
+    case QR_SCALE_N16_DELTA:
         put_nibbles(g->scale, qr_panel_sub16(f) ? 16 : 8, r, h + 32);
         break;
     }
@@ -220,10 +221,27 @@ static void get_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, si
     case QR_SCALE_N8:
     case QR_SCALE_N8_DELTA:
     case QR_SCALE_N16:
+    case QR_SCALE_N16_DELTA:
         get_nibbles(h + 32, qr_panel_sub16(f) ? 16 : 8, r, g->scale);
         break;
     }
     g->d[0] = get_u16(h, r);
+}
+
+/* Bit j of the row's dword is bit 2 of the codes 8j .. 8j+7. */
+static void put_delta(const uint8_t *code, size_t r, uint8_t *line)
+{
+    uint32_t bits = 0;
+    for (size_t j = 0; j < QR_GROUP_K / 8; j++)
+        bits |= (uint32_t)(code[8 * j] >> 2 & 1) << j;
+    store_dword(line + 4 * r, bits);
+}
+
+static void get_delta(const uint8_t *line, size_t r, uint8_t *code)
+{
+    const uint32_t bits = load_dword(line + 4 * r);
+    for (size_t k = 0; k < QR_GROUP_K; k++)
+        code[k] |= (uint8_t)((bits >> (k / 8) & 1) << 2);
 }
 
 void qr_group_pack(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks, size_t r,
@@ -231,6 +249,8 @@ void qr_group_pack(struct qr_panel_format f, const struct qr_group *g, size_t n_
 {
     put_scales(f, g, n_blocks, r, panel);
     panel += qr_panel_header_bytes(f, n_blocks);
+    if (qr_panel_has_delta(f))
+        put_delta(g->code, r, panel - QR_CACHE_LINE_BYTES);
     for (size_t b = 0; b < n_blocks; b++)
         put_block(f, g->code + b * QR_BLOCK_K, r, panel + b * qr_panel_block_bytes(f));
 }
@@ -242,4 +262,6 @@ void qr_group_unpack(struct qr_panel_format f, const uint8_t *panel, size_t n_bl
     panel += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
         get_block(f, panel + b * qr_panel_block_bytes(f), r, g->code + b * QR_BLOCK_K);
+    if (qr_panel_has_delta(f))
+        get_delta(panel - QR_CACHE_LINE_BYTES, r, g->code);
 }

@@ -22,10 +22,9 @@ QR_INLINE int linear_q8_bits(struct qr_panel_format f)
         return 6;
     case QR_LUT_MXFP4:
     case QR_LUT_IQ3_S:
-    case QR_LUT_IQ1_M:
         return 5;
     default:
-        return f.low_bits + f.high_bits + qr_panel_code_at(f);
+        return qr_panel_has_delta(f) ? 5 : f.low_bits + f.high_bits + qr_panel_code_at(f);
     }
 }
 

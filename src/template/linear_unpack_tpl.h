@@ -48,13 +48,12 @@ static const uint8_t linear_bits_4_2[64] = { LINEAR_8(0), LINEAR_8(0), LINEAR_8(
                                              LINEAR_8(2), LINEAR_8(2), LINEAR_8(3), LINEAR_8(3) };
 static const uint8_t linear_bits_3_3[64] = { LINEAR_8(0), LINEAR_8(1), LINEAR_8(2), LINEAR_8(3),
                                              LINEAR_8(4), LINEAR_8(5), LINEAR_8(6), LINEAR_8(7) };
-/* Tables that look up bits 3-5 of a six-bit index in a codebook of eight values. */
+/* Table that looks up bits 3-5 of a six-bit index in the codebook of eight values. */
 #define LINEAR_8_OF_8(a, b, c, d, e, f, g, h)                                                      \
     LINEAR_8(a), LINEAR_8(b), LINEAR_8(c), LINEAR_8(d), LINEAR_8(e), LINEAR_8(f), LINEAR_8(g),     \
         LINEAR_8(h)
 #define LINEAR_BITS_3_3(...) LINEAR_8_OF_8(__VA_ARGS__)
 static const uint8_t linear_iq2_3_3[64] = { LINEAR_BITS_3_3(QR_IQ2_BYTES) };
-static const uint8_t linear_iq1_m_3_3[64] = { LINEAR_BITS_3_3(QR_IQ1_M_BYTES) };
 #endif
 
 /* Moves `bits` bits of each byte of v from bit `at` to bit `to` and clears the others. */
@@ -91,23 +90,32 @@ QR_INLINE vi32 linear_threes_line(const uint8_t *body, int s)
     return vi32_or(last, linear_field(vi32_load(body + 2 * QR_CACHE_LINE_BYTES), 6, 2, 4));
 }
 
-/* Step s of a body with three bits per code and a codebook. */
-QR_INLINE vi32 linear_threes_lut(struct qr_panel_format f, const uint8_t *body, int s)
+/* Step s of a body with three bits per code, looked up in the codebook of IQ2. */
+QR_INLINE vi32 linear_threes_iq2(const uint8_t *body, int s)
 {
     /* twice, so that bit 3 of an index may be anything */
     static const uint8_t iq2[16] = { QR_IQ2_BYTES, QR_IQ2_BYTES };
-    static const uint8_t iq1_m[16] = { QR_IQ1_M_BYTES, QR_IQ1_M_BYTES };
     const vi32 v = linear_threes_line(body, s);
 #if defined(VI32_LUT64)
     if (s % 2)
-        return vi32_lut64(vi32_load(f.lut == QR_LUT_IQ2 ? linear_iq2_3_3 : linear_iq1_m_3_3), v);
+        return vi32_lut64(vi32_load(linear_iq2_3_3), v);
 #endif
-    return linear_lookup(f.lut == QR_LUT_IQ2 ? iq2 : iq1_m, linear_shift(v, 3 * (s % 2)));
+    return linear_lookup(iq2, linear_shift(v, 3 * (s % 2)));
+}
+
+/* 8 code + 9, or 8 code + 7 where bit s / 2 of the row's dword in `delta` is set: step s of N16_DELTA
+ * plus its offset. */
+QR_INLINE vi32 linear_delta_code(const uint8_t *body, vi32 delta, int s)
+{
+    const vm32 minus = vi32_gt(vi32_zero(), linear_shift(delta, s / 2 - 31));
+    return vi32_add(linear_plane(body, 2, s, 3),
+                    vi32_select(minus, linear_bytes(7), linear_bytes(9)));
 }
 
 /* Step s of a body, one byte per code. Codes that need eight bits: signed weights if is_signed,
- * else weights plus 128. */
-QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body, int s)
+ * else weights plus 128. delta: with qr_panel_has_delta, the bits of the block from bit 0 on. */
+QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body,
+                           vi32 delta, int s)
 {
     static const uint8_t iq4[2][16] = {
         { QR_IQ4_BYTES },
@@ -122,7 +130,7 @@ QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
     }
     if (f.lut != QR_LUT_NONE && f.low_bits == 3)
-        return linear_threes_lut(f, body, s);
+        return linear_threes_iq2(body, s);
     if (f.lut != QR_LUT_NONE) {
         const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 4 * (s % 2));
         return linear_lookup(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
@@ -133,6 +141,8 @@ QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8
     }
     if (f.low_bits == 3)
         return linear_field(linear_threes_line(body, s), 3 * (s % 2), 3, 0);
+    if (qr_panel_has_delta(f))
+        return linear_delta_code(body, delta, s);
     vi32 v = linear_plane(body, f.low_bits, s, qr_panel_code_at(f));
     if (f.high_bits)
         v = vi32_or(
@@ -238,14 +248,26 @@ QR_INLINE void linear_unpack_scales(struct qr_panel_format f, const uint8_t *hea
         linear_unpack_rows(f, header, n_blocks, r, &s->scale[0][at + r], &s->min[0][at + r]);
 }
 
-/* Unpacks the codes of the blocks at `body`. */
+/* The bits of eight values of the group whose first block is at `body`; zero without such bits. */
+QR_INLINE vi32 linear_load_delta(struct qr_panel_format f, const uint8_t *body)
+{
+    return qr_panel_has_delta(f) ? vi32_load(body - QR_CACHE_LINE_BYTES) : vi32_zero();
+}
+
+/* Unpacks the codes of the group whose first block is at `body`. */
 QR_INLINE void linear_unpack_codes(struct qr_panel_format f, bool is_signed, const uint8_t *body,
                                    size_t n_blocks, struct linear_codes *c)
 {
-    for (size_t b = 0; b < n_blocks; b++, body += qr_panel_block_bytes(f))
-        for (size_t x = 0; x < QR_CACHE_LINE_BYTES; x += 4 * VF32_N)
+    for (size_t x = 0; x < QR_CACHE_LINE_BYTES; x += 4 * VF32_N) {
+        const uint8_t *block = body + x;
+        vi32 delta = linear_load_delta(f, block);
+        for (size_t b = 0; b < n_blocks; b++, block += qr_panel_block_bytes(f)) {
             QR_UNROLL_16 (int s = 0; s < 8; s++)
-                vi32_store(&c->step[8 * b + (size_t)s][x], linear_code(f, is_signed, body + x, s));
+                vi32_store(&c->step[8 * b + (size_t)s][x],
+                           linear_code(f, is_signed, block, delta, s));
+            delta = vi32_shr(delta, 4); /* four entries per block */
+        }
+    }
 }
 
 #endif

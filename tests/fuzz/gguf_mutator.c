@@ -309,8 +309,8 @@ static void change_tensor(struct change *c)
         break;
     case 3:
         /* mostly types that exist, else numbers of other programs */
-        t->type = fuzz_random(&c->rng, 8) ? fuzz_random(&c->rng, 44)
-                                          : 96 + fuzz_random(&c->rng, 304);
+        t->type =
+            fuzz_random(&c->rng, 8) ? fuzz_random(&c->rng, 44) : 96 + fuzz_random(&c->rng, 304);
         break;
     case 4:
         t->n_dims = fuzz_random(&c->rng, MAX_DIMS + 1);

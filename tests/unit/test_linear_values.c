@@ -352,12 +352,9 @@ static void values_match_goldens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(plain_types_by_formula),
-        cmocka_unit_test(q5_1_by_formula),
-        cmocka_unit_test(mxfp4_by_formula),
-        cmocka_unit_test(grids_match_the_format),
-        cmocka_unit_test(iq3_by_formula),
-        cmocka_unit_test(random_blocks_by_definition),
+        cmocka_unit_test(plain_types_by_formula), cmocka_unit_test(q5_1_by_formula),
+        cmocka_unit_test(mxfp4_by_formula),       cmocka_unit_test(grids_match_the_format),
+        cmocka_unit_test(iq3_by_formula),         cmocka_unit_test(random_blocks_by_definition),
 #ifdef QUIRE_WITH_TEXT
         cmocka_unit_test(values_match_goldens),
 #endif

@@ -178,7 +178,7 @@ static void packed_size_is_near_file_size(void **state)
         double most;
     } larger[] = {
         { QR_WEIGHT_IQ3_XXS, 1.43 }, { QR_WEIGHT_IQ3_S, 1.28 },   { QR_WEIGHT_IQ1_S, 1.45 },
-        { QR_WEIGHT_IQ1_M, 1.93 },   { QR_WEIGHT_IQ2_XXS, 1.58 }, { QR_WEIGHT_IQ2_XS, 1.46 },
+        { QR_WEIGHT_IQ1_M, 1.43 },   { QR_WEIGHT_IQ2_XXS, 1.58 }, { QR_WEIGHT_IQ2_XS, 1.46 },
         { QR_WEIGHT_IQ2_S, 1.32 },   { QR_WEIGHT_TQ1_0, 1.26 },
     };
     (void)state;
