@@ -103,8 +103,8 @@ QR_INLINE vi32 linear_threes_iq2(const uint8_t *body, int s)
     return linear_lookup(iq2, linear_shift(v, 3 * (s % 2)));
 }
 
-/* 8 code + 9, or 8 code + 7 where bit s / 2 of the row's dword in `delta` is set: step s of N16_DELTA
- * plus its offset. */
+/* Step s of N16_DELTA plus its offset: 8 code + 9, or 8 code + 7 where bit s / 2 of the row's dword
+ * in `delta` is set. */
 QR_INLINE vi32 linear_delta_code(const uint8_t *body, vi32 delta, int s)
 {
     const vm32 minus = vi32_gt(vi32_zero(), linear_shift(delta, s / 2 - 31));
