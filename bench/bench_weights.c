@@ -34,7 +34,17 @@ static const struct recipe {
     [QR_WEIGHT_IQ4_NL] = { 25, 0, 0, 70.3f, 0 },
     [QR_WEIGHT_IQ4_XS] = { 30, 0, 0, 70.3f * 18.5f, 0 },
     [QR_WEIGHT_BF16] = { 32, 0, 0, 0, 0 },
+    [QR_WEIGHT_IQ2_XXS] = { 19, 0, 0, 23.1f * 2.31f, 0 },
+    [QR_WEIGHT_IQ2_XS] = { 20, 0, 0, 24.2f * 2.31f, 0 },
+    [QR_WEIGHT_IQ2_S] = { 28, 0, 0, 24.4f * 2.31f, 0 },
+    [QR_WEIGHT_IQ1_S] = { 24, 0, 0, 0.781f * 9.22f, 0 },
+    [QR_WEIGHT_IQ1_M] = { 31, 0, 0, 0.781f * 9.22f, 0 },
+    [QR_WEIGHT_TQ1_0] = { 36, 52, 0, 0.816f, 0 },
+    [QR_WEIGHT_TQ2_0] = { 37, 64, 0, 0.707f, 0 },
+    [QR_WEIGHT_Q1_0] = { 40, 0, 0, 1, 0 },
+    [QR_WEIGHT_Q2_0] = { 41, 0, 0, 0.707f, 0 },
     [QR_WEIGHT_MXFP4] = { 38, 0, 0, 0, 0 },
+    [QR_WEIGHT_NVFP4] = { 39, 0, 0, 0, 0 },
 };
 enum { N_NUMBERS = sizeof recipes / sizeof *recipes };
 
@@ -84,6 +94,29 @@ static void pack_k_scales(uint8_t *out, uint64_t *rng)
     }
 }
 
+/* Rounds a positive value to E4M3, at least to its smallest one. */
+static uint8_t to_e4m3(float f)
+{
+    const uint32_t steps = (uint32_t)(f * 512 + 0.5f); /* of the subnormal values */
+    if (steps < 8)
+        return (uint8_t)(steps ? steps : 1);
+    return (uint8_t)((qr_f32_to_bits(f) + (1u << 19)) >> 20) - (uint8_t)((127 - 7) << 3);
+}
+
+/* Changes the two-bit codes 3, which quantizers of ternary types do not produce, to 1. */
+static void clear_code_3(uint8_t *q, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        q[i] ^= (uint8_t)((q[i] >> 1 & q[i] & 0x55) << 1);
+}
+
+/* The scale of IQ1_M is in the high nibbles of four words. */
+static void spread_nibbles(uint8_t *words, uint16_t d)
+{
+    for (int i = 0; i < 4; i++)
+        words[2 * i + 1] = (uint8_t)((words[2 * i + 1] & 15) | (d >> (4 * i) & 15) << 4);
+}
+
 static void set_scales(uint32_t type, uint8_t *block, float deviation, uint64_t *rng)
 {
     const float vary = 1 + 0.25f * bench_random_float(rng);
@@ -92,10 +125,22 @@ static void set_scales(uint32_t type, uint8_t *block, float deviation, uint64_t 
         block[0] = (uint8_t)((qr_f32_to_bits(target) >> 23) + 1);
         return;
     }
+    if (type == QR_WEIGHT_NVFP4) { /* E4M3 scales of codes of deviation 2.92 */
+        for (int i = 0; i < 4; i++)
+            block[i] = to_e4m3(deviation / 2.92f * vary);
+        return;
+    }
     const struct recipe r = recipes[type];
     const float d = deviation / r.deviation * vary;
     const uint16_t d16 = to_f16(d), m16 = to_f16(qr_f16_to_f32(d16) * r.center);
-    memcpy(block + r.d_at, &d16, sizeof d16);
+    if (type == QR_WEIGHT_IQ1_M)
+        spread_nibbles(block + 48, d16);
+    else
+        memcpy(block + r.d_at, &d16, sizeof d16);
+    if (type == QR_WEIGHT_TQ2_0)
+        clear_code_3(block, 64);
+    if (type == QR_WEIGHT_Q2_0)
+        clear_code_3(block + 2, 16);
     if (r.center != 0)
         memcpy(block + r.m_at, &m16, sizeof m16);
     if (type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K)

@@ -48,4 +48,10 @@ static inline float qr_e8m0_half_to_f32(uint8_t e)
     return qr_bits_to_f32(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23);
 }
 
+/* Scale of 16 NVFP4 values: half of the unsigned E4M3 value of e (0 .. 127, no NaN). */
+static inline float qr_e4m3_half_to_f32(uint8_t e)
+{
+    return qr_bits_to_f32((uint32_t)e << 20) * 0x1p119f; /* exponent bias 127 - 7, halved */
+}
+
 #endif

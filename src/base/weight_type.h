@@ -21,12 +21,22 @@ enum qr_weight_type {
     QR_WEIGHT_Q4_K = 12,
     QR_WEIGHT_Q5_K = 13,
     QR_WEIGHT_Q6_K = 14,
+    QR_WEIGHT_IQ2_XXS = 16,
+    QR_WEIGHT_IQ2_XS = 17,
     QR_WEIGHT_IQ3_XXS = 18,
+    QR_WEIGHT_IQ1_S = 19,
     QR_WEIGHT_IQ4_NL = 20,
     QR_WEIGHT_IQ3_S = 21,
+    QR_WEIGHT_IQ2_S = 22,
     QR_WEIGHT_IQ4_XS = 23,
+    QR_WEIGHT_IQ1_M = 29,
     QR_WEIGHT_BF16 = 30,
+    QR_WEIGHT_TQ1_0 = 34,
+    QR_WEIGHT_TQ2_0 = 35,
     QR_WEIGHT_MXFP4 = 39,
+    QR_WEIGHT_NVFP4 = 40,
+    QR_WEIGHT_Q1_0 = 41,
+    QR_WEIGHT_Q2_0 = 42,
 };
 
 struct qr_weight_type_info {
@@ -38,6 +48,14 @@ struct qr_weight_type_info {
 
 /* Properties of a type number; NULL for numbers that were never assigned or were withdrawn. */
 const struct qr_weight_type_info *qr_weight_type_info(uint32_t type);
+
+/* What is known of a type number without properties: that of another program, or withdrawn. The
+ * result is static; false when nothing is known. */
+struct qr_weight_type_foreign {
+    const char *name; /* e.g. "IQ4_KS" */
+    const char *why;  /* "is a type of ...; quantize ...": what it is, and the way out */
+};
+bool qr_weight_type_foreign(uint32_t type, struct qr_weight_type_foreign *out);
 
 /* Bytes of one row of k values. False when the type is unknown, k is no multiple of its block
  * size, or the product overflows. */

@@ -6,10 +6,9 @@
 enum { R = QR_PANEL_ROWS };
 
 static const uint8_t luts[][16] = {
-    [QR_LUT_IQ4] = { QR_IQ4_BYTES },
-    [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
-    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES },
-    [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
+    [QR_LUT_IQ4] = { QR_IQ4_BYTES },         [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
+    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES }, [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
+    [QR_LUT_IQ2] = { QR_IQ2_BYTES },
 };
 
 /* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */
@@ -32,14 +31,14 @@ static void unpack_block(struct qr_panel_format f, const uint8_t *body, int16_t 
 {
     for (int s = 0; s < QR_BLOCK_K / 4; s++)
         for (int x = 0; x < QR_CACHE_LINE_BYTES; x++) {
-            int code =
-                f.low_bits == 3 ? three_bits(body, s, x) : plane_bits(body, f.low_bits, s, x);
+            int code = f.low_bits == 3 ? three_bits(body, s, x)
+                                       : plane_bits(body, f.low_bits, s, x) << qr_panel_code_at(f);
             if (f.high_bits)
                 code |= plane_bits(body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, x)
                         << f.low_bits;
             if (f.lut != QR_LUT_NONE)
                 code = luts[f.lut][code];
-            w[4 * s + x % 4][x / 4] = (int16_t)(code - f.offset);
+            w[4 * s + x % 4][x / 4] = (int16_t)(qr_panel_has_delta(f) ? code : code - f.offset);
         }
 }
 
@@ -70,13 +69,46 @@ static void unpack_k_scales(struct qr_panel_format f, const uint8_t *h, struct g
         }
 }
 
+/* Adds the bits of eight values, at `delta`, to the weights; see N16_DELTA. */
+static void unpack_delta(const uint8_t *delta, struct generic_group *g)
+{
+    for (size_t k = 0; k < QR_GROUP_K; k++)
+        for (size_t r = 0; r < R; r++) {
+            const bool minus = delta[4 * r + k / 64] >> (k / 8 % 8) & 1;
+            const int code = g->w[k][r];
+            g->w[k][r] = (int16_t)(8 * (code - 1) + (minus ? -1 : 1));
+        }
+}
+
+/* Scales that are nibbles. */
+static void unpack_nibble_scales(struct qr_panel_format f, const uint8_t *h,
+                                 struct generic_group *g)
+{
+    const size_t n = qr_panel_sub16(f) ? 16 : 8;
+    for (size_t i = 0; i < n; i++)
+        for (size_t r = 0; r < R; r++) {
+            const int nibble = h[32 + i / 2 * R + r] >> (4 * (i % 2)) & 15;
+            const float d = f16_at(h, r);
+            if (f.scales == QR_SCALE_N8_DELTA) {
+                g->scale[i][r] = d * (float)(2 * (nibble & 7) + 1);
+                g->min[i][r] = g->scale[i][r] * (nibble & 8 ? 1.125f : 0.875f);
+            } else {
+                g->scale[i][r] = d * ((float)(2 * nibble + 1) * 0.125f);
+            }
+        }
+}
+
 static void unpack_scales(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
                           struct generic_group *g)
 {
+    const size_t per_d = qr_panel_blocks_per_d(f);
     for (size_t b = 0; b < n_blocks; b++)
         for (size_t r = 0; r < R; r++) {
-            if (f.scales == QR_SCALE_D) {
-                g->scale[b][r] = f16_at(h, b * R + r);
+            if (per_d) {
+                g->scale[b][r] = f16_at(h, b / per_d * R + r);
+            } else if (f.scales == QR_SCALE_E4M3) {
+                g->scale[2 * b][r] = qr_e4m3_half_to_f32(h[2 * b * R + r]);
+                g->scale[2 * b + 1][r] = qr_e4m3_half_to_f32(h[(2 * b + 1) * R + r]);
             } else if (f.scales == QR_SCALE_DM) {
                 g->scale[b][r] = f16_at(h, 2 * b * R + r);
                 g->min[b][r] = -f16_at(h, (2 * b + 1) * R + r);
@@ -89,11 +121,16 @@ static void unpack_scales(struct qr_panel_format f, const uint8_t *h, size_t n_b
 void qr_generic_unpack(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
                        struct generic_group *g)
 {
-    if (f.scales == QR_SCALE_D || f.scales == QR_SCALE_DM || f.scales == QR_SCALE_E8M0)
+    if (qr_panel_blocks_per_d(f) || f.scales == QR_SCALE_DM || f.scales == QR_SCALE_E8M0 ||
+        f.scales == QR_SCALE_E4M3)
         unpack_scales(f, group, n_blocks, g);
+    else if (qr_panel_nibble_scales(f))
+        unpack_nibble_scales(f, group, g);
     else
         unpack_k_scales(f, group, g);
     group += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
         unpack_block(f, group + b * qr_panel_block_bytes(f), g->w + b * QR_BLOCK_K);
+    if (qr_panel_has_delta(f))
+        unpack_delta(group - QR_CACHE_LINE_BYTES, g);
 }

@@ -14,13 +14,25 @@
  *
  *   scales   header                                              bytes
  *   D        f16 d [nb][16]                                      32 nb rounded up to 64
+ *   D64      f16 d [nb/2][16]                                    16 nb rounded up to 64
+ *   D128     f16 d [nb/4][16]                                     8 nb rounded up to 64
+ *   D256     f16 d [1][16]                                       64
  *   DM       { f16 d [16], f16 m [16] } [nb]                     64 nb
  *   E8M0     u8 exponent [nb][16]                                16 nb rounded up to 64
+ *   E4M3     u8 exponent | mantissa [2 nb][16], half of the      32 nb rounded up to 64
+ *            value is the scale
  *   K8_MIN   f16 d [16], f16 dmin [16], u8 scale [8][16], u8 min [8][16]    320
  *   K16_MIN  f16 d [16], f16 dmin [16], u8 scale | min << 4 [16][16]        320
  *   K8       f16 d [16], 32 zero bytes, s8 scale [8][16]                    192
  *   K8_HALF  as K8, but the scale is d * scale / 2                          192
  *   K16      f16 d [16], 32 zero bytes, s8 scale [16][16]                   320
+ *   N8       f16 d [16], u8 n[2i] | n[2i+1] << 4 [4][16]; the               128
+ *            scale is d * (2 n + 1) / 8
+ *   N8_DELTA as N8, but the scale is d * (2 (n & 7) + 1), and               128
+ *            the minimum scale * (n & 8 ? 9 : 7) / 8
+ *   N16      as N8 with [8][16]                                             192
+ *   N16_DELTA as N16, then u32 [16]: bit j is set where the weights         256
+ *            8j .. 8j+7 are 8 (code - 1) - 1, else 8 (code - 1) + 1
  *
  * A body holds unsigned codes in cache lines of 64 bytes. Step s is the four values k = 4s .. 4s+3
  * of all rows, 64 bytes [16 rows][4 k]:
@@ -30,6 +42,7 @@
  *   3 bits          3 lines: line j has step 2j in bits 0-2, step 2j+1 in bits 3-5; its bits 6, 7,
  *                   concatenated for j = 0, 1, 2, are a byte: step 6 in bits 0-2, step 7 in 3-5
  *   low 2 bits      2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
+ *   low 1 bit       1 line:  bit s of each byte belongs to step s; codes are 0 and 2
  *   then high 1 bit 1 line:  bit s of each byte belongs to step s
  *   or high 2 bits  2 lines: bits 2f, 2f+1 of line p belong to step 4p+f
  *
@@ -54,20 +67,35 @@ enum {
 
 enum qr_scale_kind {
     QR_SCALE_D,
+    QR_SCALE_D64,
+    QR_SCALE_D128,
+    QR_SCALE_D256,
     QR_SCALE_DM,
     QR_SCALE_E8M0,
+    QR_SCALE_E4M3,
     QR_SCALE_K8_MIN,
     QR_SCALE_K16_MIN,
     QR_SCALE_K8,
     QR_SCALE_K8_HALF,
     QR_SCALE_K16,
+    QR_SCALE_N8,
+    QR_SCALE_N8_DELTA,
+    QR_SCALE_N16,
+    QR_SCALE_N16_DELTA,
 };
 
-enum qr_code_lut { QR_LUT_NONE, QR_LUT_IQ4, QR_LUT_MXFP4, QR_LUT_IQ3_XXS, QR_LUT_IQ3_S };
+enum qr_code_lut {
+    QR_LUT_NONE,
+    QR_LUT_IQ4,
+    QR_LUT_MXFP4,
+    QR_LUT_IQ3_XXS,
+    QR_LUT_IQ3_S,
+    QR_LUT_IQ2,
+};
 
 /* Layout of a quantized type in a panel. */
 struct qr_panel_format {
-    uint8_t low_bits;  /* 8, 4, 3 or 2 */
+    uint8_t low_bits;  /* 8, 4, 3, 2 or 1 */
     uint8_t high_bits; /* 0, 1 or 2 */
     uint8_t offset;    /* of codes, or of the bytes of the table */
     uint8_t scales;    /* enum qr_scale_kind */
@@ -90,32 +118,65 @@ struct qr_panel_format {
     X(iq3_s, IQ3_S, 4, 0, 16, K8, IQ3_S)                                                           \
     X(iq4_nl, IQ4_NL, 4, 0, 128, D, IQ4)                                                           \
     X(iq4_xs, IQ4_XS, 4, 0, 128, K8, IQ4)                                                          \
-    X(mxfp4, MXFP4, 4, 0, 16, E8M0, MXFP4)
+    X(mxfp4, MXFP4, 4, 0, 16, E8M0, MXFP4)                                                         \
+    X(nvfp4, NVFP4, 4, 0, 16, E4M3, MXFP4)                                                         \
+    X(iq1_s, IQ1_S, 2, 0, 0, N8_DELTA, NONE)                                                       \
+    X(iq1_m, IQ1_M, 2, 0, 16, N16_DELTA, NONE)                                                     \
+    X(iq2_xxs, IQ2_XXS, 3, 0, 64, N8, IQ2)                                                         \
+    X(iq2_xs, IQ2_XS, 3, 0, 64, N16, IQ2)                                                          \
+    X(iq2_s, IQ2_S, 3, 0, 64, N16, IQ2)                                                            \
+    X(tq1_0, TQ1_0, 2, 0, 1, D256, NONE)                                                           \
+    X(tq2_0, TQ2_0, 2, 0, 1, D256, NONE)                                                           \
+    X(q1_0, Q1_0, 1, 0, 1, D128, NONE)                                                             \
+    X(q2_0, Q2_0, 2, 0, 1, D64, NONE)
 
 #define QR_PANEL_FORMAT(low, high, offset, scales, lut)                                            \
     {                                                                                              \
         low, high, offset, QR_SCALE_##scales, QR_LUT_##lut                                         \
     }
 
-/* Values of the 4-bit codebooks, plus their offset. */
+/* Values of the 4-bit and 3-bit codebooks, plus their offset. */
 #define QR_IQ4_BYTES     1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241
 #define QR_MXFP4_BYTES   16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4
 /* Eight magnitudes, then their negatives; IQ3_XXS: half of the format, see K8_HALF. */
 #define QR_IQ3_XXS_BYTES 34, 38, 42, 46, 50, 54, 58, 63, 30, 26, 22, 18, 14, 10, 6, 1
 #define QR_IQ3_S_BYTES   17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1
+/* Three magnitudes, then their negatives; codes 3 and 7 do not occur. */
+#define QR_IQ2_BYTES     72, 89, 107, 64, 56, 39, 21, 64
+
+/* Blocks of 32 values that share one f16 scale; 0: the scales are not plain f16 numbers. */
+static inline size_t qr_panel_blocks_per_d(struct qr_panel_format f)
+{
+    return f.scales == QR_SCALE_D      ? 1
+           : f.scales == QR_SCALE_D64  ? 2
+           : f.scales == QR_SCALE_D128 ? 4
+           : f.scales == QR_SCALE_D256 ? 8
+                                       : 0;
+}
 
 static inline size_t qr_panel_header_bytes(struct qr_panel_format f, size_t n_blocks)
 {
     switch (f.scales) {
     case QR_SCALE_D:
+    case QR_SCALE_D64:
+    case QR_SCALE_D128:
+    case QR_SCALE_D256:
+        return (32 * n_blocks / qr_panel_blocks_per_d(f) + 63) & ~(size_t)63;
+    case QR_SCALE_E4M3:
         return (32 * n_blocks + 63) & ~(size_t)63;
     case QR_SCALE_DM:
         return 64 * n_blocks;
     case QR_SCALE_E8M0:
         return (16 * n_blocks + 63) & ~(size_t)63;
+    case QR_SCALE_N8:
+    case QR_SCALE_N8_DELTA:
+        return 128;
     case QR_SCALE_K8:
     case QR_SCALE_K8_HALF:
+    case QR_SCALE_N16:
         return 192;
+    case QR_SCALE_N16_DELTA:
+        return 256;
     default:
         return 320;
     }
@@ -134,13 +195,31 @@ static inline size_t qr_panel_group_bytes(struct qr_panel_format f, size_t n_blo
 /* Whether each scale covers 16 values instead of 32. */
 static inline bool qr_panel_sub16(struct qr_panel_format f)
 {
-    return f.scales == QR_SCALE_K16 || f.scales == QR_SCALE_K16_MIN;
+    return f.scales == QR_SCALE_K16 || f.scales == QR_SCALE_K16_MIN || f.scales == QR_SCALE_E4M3 ||
+           f.scales == QR_SCALE_N16 || f.scales == QR_SCALE_N16_DELTA;
 }
+
+/* Whether the scales are nibbles. */
+static inline bool qr_panel_nibble_scales(struct qr_panel_format f)
+{
+    return f.scales == QR_SCALE_N8 || f.scales == QR_SCALE_N8_DELTA || f.scales == QR_SCALE_N16 ||
+           f.scales == QR_SCALE_N16_DELTA;
+}
+
+/* Whether a bit per eight values, in the last 64 bytes of the header, is a part of the weights. */
+static inline bool qr_panel_has_delta(struct qr_panel_format f)
+{
+    return f.scales == QR_SCALE_N16_DELTA;
+}
+
+/* Lowest bit of the codes. Codes of one bit are 0 and 2: with offset 1, the weights -1 and 1. */
+static inline int qr_panel_code_at(struct qr_panel_format f) { return f.low_bits == 1; }
 
 /* Whether the type has minimums besides scales. */
 static inline bool qr_panel_has_min(struct qr_panel_format f)
 {
-    return f.scales == QR_SCALE_DM || f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN;
+    return f.scales == QR_SCALE_DM || f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN ||
+           f.scales == QR_SCALE_N8_DELTA;
 }
 
 /* 32 activations quantized to int8, x = d * q, and their sums. */
@@ -197,6 +276,16 @@ struct qr_linear_kernel_args {
     X(void, linear_f32_iq4_nl, (const struct qr_linear_kernel_args *a))                            \
     X(void, linear_f32_iq4_xs, (const struct qr_linear_kernel_args *a))                            \
     X(void, linear_f32_mxfp4, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_nvfp4, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_iq1_s, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_iq1_m, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_iq2_xxs, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_f32_iq2_xs, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_f32_iq2_s, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_tq1_0, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_tq2_0, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_f32_q1_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_q2_0, (const struct qr_linear_kernel_args *a))                              \
     X(void, linear_q8_q8_0, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_q8_q4_0, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_q8_q4_1, (const struct qr_linear_kernel_args *a))                               \
@@ -211,6 +300,16 @@ struct qr_linear_kernel_args {
     X(void, linear_q8_iq3_s, (const struct qr_linear_kernel_args *a))                              \
     X(void, linear_q8_iq4_nl, (const struct qr_linear_kernel_args *a))                             \
     X(void, linear_q8_iq4_xs, (const struct qr_linear_kernel_args *a))                             \
-    X(void, linear_q8_mxfp4, (const struct qr_linear_kernel_args *a))
+    X(void, linear_q8_mxfp4, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_nvfp4, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_iq1_s, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_iq1_m, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_iq2_xxs, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_q8_iq2_xs, (const struct qr_linear_kernel_args *a))                             \
+    X(void, linear_q8_iq2_s, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_tq1_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_tq2_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_q8_q1_0, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_q2_0, (const struct qr_linear_kernel_args *a))
 
 #endif

@@ -8,10 +8,9 @@
 #include <string.h>
 
 static const uint8_t code_luts[][16] = {
-    [QR_LUT_IQ4] = { QR_IQ4_BYTES },
-    [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
-    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES },
-    [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
+    [QR_LUT_IQ4] = { QR_IQ4_BYTES },         [QR_LUT_MXFP4] = { QR_MXFP4_BYTES },
+    [QR_LUT_IQ3_XXS] = { QR_IQ3_XXS_BYTES }, [QR_LUT_IQ3_S] = { QR_IQ3_S_BYTES },
+    [QR_LUT_IQ2] = { QR_IQ2_BYTES },
 };
 
 /* A value is scale * integer - min. In every format, scale, min and the product scale * integer are
@@ -25,7 +24,13 @@ static struct sub_block sub_block(struct qr_panel_format f, const struct qr_grou
     struct sub_block s = { 0, 0 };
     switch ((enum qr_scale_kind)f.scales) {
     case QR_SCALE_D:
-        s.scale = qr_f16_to_f32(g->d[i]);
+    case QR_SCALE_D64:
+    case QR_SCALE_D128:
+    case QR_SCALE_D256:
+        s.scale = qr_f16_to_f32(g->d[i / qr_panel_blocks_per_d(f)]);
+        break;
+    case QR_SCALE_E4M3:
+        s.scale = qr_e4m3_half_to_f32(g->scale[i]);
         break;
     case QR_SCALE_DM:
         s.scale = qr_f16_to_f32(g->d[i]);
@@ -46,6 +51,15 @@ static struct sub_block sub_block(struct qr_panel_format f, const struct qr_grou
     case QR_SCALE_K8_HALF:
         s.scale = qr_f16_to_f32(g->d[0]) * (int8_t)g->scale[i] * 0.5f;
         break;
+    case QR_SCALE_N8:
+    case QR_SCALE_N16:
+    case QR_SCALE_N16_DELTA:
+        s.scale = qr_f16_to_f32(g->d[0]) * (float)(2 * g->scale[i] + 1) * 0.125f;
+        break;
+    case QR_SCALE_N8_DELTA:
+        s.scale = qr_f16_to_f32(g->d[0]) * (float)(2 * (g->scale[i] & 7) + 1);
+        s.min = s.scale * (g->scale[i] & 8 ? 1.125f : 0.875f);
+        break;
     }
     return s;
 }
@@ -58,7 +72,9 @@ void qr_group_dequantize(struct qr_panel_format f, const struct qr_group *g, siz
     for (size_t k0 = 0; k0 < n_blocks * QR_BLOCK_K; k0 += sub) {
         const struct sub_block s = sub_block(f, g, k0 / sub);
         for (size_t k = k0; k < k0 + sub; k++) {
-            const int code = lut ? lut[g->code[k]] : g->code[k];
+            int code = lut ? lut[g->code[k]] : g->code[k];
+            if (qr_panel_has_delta(f))
+                code = 8 * (code & 3) + (code & 4 ? 7 : 9);
             const float v = s.scale * (float)(code - f.offset);
             out[k] = qr_panel_has_min(f) ? v - s.min : v;
         }

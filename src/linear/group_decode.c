@@ -2,24 +2,11 @@
 /* group_decode.c - decodes GGUF's quantized blocks. */
 #include "linear/group_decode.h"
 #include "base/weight_type.h"
-#include "linear/iq3_grid.h"
+#include "linear/group_decode_grid.h"
+#include "linear/load_le.h"
 #include <string.h>
 
 /* Values are in file order. Fields are little-endian; blocks have no alignment. */
-
-static uint16_t u16(const uint8_t *p)
-{
-    uint16_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
-
-static uint32_t u32(const uint8_t *p)
-{
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
-}
 
 /* 32 four-bit codes: values 0..15 in the low nibbles, 16..31 in the high nibbles. */
 static void nibbles(const uint8_t *q, uint8_t *code)
@@ -37,6 +24,44 @@ static void fifth_bits(uint32_t bits, uint8_t *code)
         code[i] |= (uint8_t)((bits >> i & 1) << 4);
 }
 
+/* u8 scale[4]: unsigned E4M3, one per 16 values; u8 q[32]. The format ignores the sign of a scale,
+ * and 0x7f is zero. */
+static void decode_nvfp4(const uint8_t *p, size_t b, struct qr_group *g)
+{
+    uint8_t *code = g->code + b * QR_BLOCK_K;
+    for (int i = 0; i < 4; i++) {
+        g->scale[2 * b + (size_t)i] = p[i] == 0x7f ? 0 : p[i] & 0x7f;
+        for (int j = 0; j < 8; j++) {
+            code[16 * i + j] = p[4 + 8 * i + j] & 15;
+            code[16 * i + 8 + j] = p[4 + 8 * i + j] >> 4;
+        }
+    }
+}
+
+/* f16 d; n codes of `bits` bits, lowest bits first, stored as 2^(2 - bits) times their value. */
+static void decode_plain(const uint8_t *p, int bits, size_t n, uint8_t *code)
+{
+    for (size_t k = 0; k < n; k++) {
+        const size_t at = k * (size_t)bits;
+        code[k] = (uint8_t)((p[2 + at / 8] >> (at % 8) & ((1 << bits) - 1)) << (2 - bits));
+    }
+}
+
+/* Blocks of 64 and 128 values. */
+static void decode_64(uint32_t type, const uint8_t *p, size_t b, struct qr_group *g)
+{
+    uint8_t *code = g->code + b * QR_BLOCK_K;
+    if (type == QR_WEIGHT_NVFP4) {
+        decode_nvfp4(p, b, g);
+    } else if (type == QR_WEIGHT_Q2_0) {
+        g->d[b / 2] = qr_load_le16(p);
+        decode_plain(p, 2, 64, code);
+    } else { /* Q1_0 */
+        g->d[b / 4] = qr_load_le16(p);
+        decode_plain(p, 1, 128, code);
+    }
+}
+
 static void decode_32(uint32_t type, const uint8_t *p, size_t b, struct qr_group *g)
 {
     uint8_t *code = g->code + b * QR_BLOCK_K;
@@ -45,24 +70,24 @@ static void decode_32(uint32_t type, const uint8_t *p, size_t b, struct qr_group
         nibbles(p + 1, code);
         return;
     }
-    g->d[b] = u16(p);
+    g->d[b] = qr_load_le16(p);
     switch (type) {
     case QR_WEIGHT_Q8_0: /* f16 d; s8 q[32] */
         for (int i = 0; i < 32; i++)
             code[i] = p[2 + i] ^ 0x80;
         break;
     case QR_WEIGHT_Q4_1: /* f16 d, m; u8 q[16] */
-        g->m[b] = u16(p + 2);
+        g->m[b] = qr_load_le16(p + 2);
         nibbles(p + 4, code);
         break;
     case QR_WEIGHT_Q5_0: /* f16 d; u32 bits; u8 q[16] */
         nibbles(p + 6, code);
-        fifth_bits(u32(p + 2), code);
+        fifth_bits(qr_load_le32(p + 2), code);
         break;
     case QR_WEIGHT_Q5_1: /* f16 d, m; u32 bits; u8 q[16] */
-        g->m[b] = u16(p + 2);
+        g->m[b] = qr_load_le16(p + 2);
         nibbles(p + 8, code);
-        fifth_bits(u32(p + 4), code);
+        fifth_bits(qr_load_le32(p + 4), code);
         break;
     default: /* Q4_0, IQ4_NL: f16 d; u8 q[16] */
         nibbles(p + 2, code);
@@ -86,8 +111,8 @@ static void decode_q2_k(const uint8_t *p, struct qr_group *g)
         g->min[i] = p[i] >> 4;
     }
     pairs_256(p + 16, g->code);
-    g->d[0] = u16(p + 80);
-    g->m[0] = u16(p + 82);
+    g->d[0] = qr_load_le16(p + 80);
+    g->m[0] = qr_load_le16(p + 82);
 }
 
 static void decode_q3_k(const uint8_t *p, struct qr_group *g)
@@ -101,7 +126,7 @@ static void decode_q3_k(const uint8_t *p, struct qr_group *g)
         const int high = s[8 + i % 4] >> (2 * (i / 4)) & 3;
         g->scale[i] = (uint8_t)((low | high << 4) - 32);
     }
-    g->d[0] = u16(p + 108);
+    g->d[0] = qr_load_le16(p + 108);
 }
 
 /* Eight 6-bit scales and mins in 12 bytes. Scales 0-3 are the low six bits of bytes 0-3, mins 0-3
@@ -129,16 +154,16 @@ static void nibbles_256(const uint8_t *q, uint8_t *code)
 
 static void decode_q4_k(const uint8_t *p, struct qr_group *g)
 { /* f16 d, dmin; scales and mins [12 bytes]; u8 q[128] */
-    g->d[0] = u16(p);
-    g->m[0] = u16(p + 2);
+    g->d[0] = qr_load_le16(p);
+    g->m[0] = qr_load_le16(p + 2);
     scales_and_mins(p + 4, g);
     nibbles_256(p + 16, g->code);
 }
 
 static void decode_q5_k(const uint8_t *p, struct qr_group *g)
 { /* f16 d, dmin; scales and mins [12 bytes]; u8 fifth bits [32]; u8 q[128] */
-    g->d[0] = u16(p);
-    g->m[0] = u16(p + 2);
+    g->d[0] = qr_load_le16(p);
+    g->m[0] = qr_load_le16(p + 2);
     scales_and_mins(p + 4, g);
     nibbles_256(p + 48, g->code);
     for (int k = 0; k < 256; k++)
@@ -155,58 +180,47 @@ static void decode_q6_k(const uint8_t *p, struct qr_group *g)
                 g->code[128 * half + 32 * j + i] = (uint8_t)(low | high << 4);
             }
     memcpy(g->scale, p + 192, 16);
-    g->d[0] = u16(p + 208);
+    g->d[0] = qr_load_le16(p + 208);
 }
 
 static void decode_iq4_xs(const uint8_t *p, struct qr_group *g)
 { /* f16 d; u16 high pairs of scales; u8 low nibbles of scales [4]; u8 q[128] */
-    g->d[0] = u16(p);
+    g->d[0] = qr_load_le16(p);
     for (int i = 0; i < 8; i++) {
         const int low = p[4 + i / 2] >> (4 * (i % 2)) & 15;
-        const int high = u16(p + 2) >> (2 * i) & 3;
+        const int high = qr_load_le16(p + 2) >> (2 * i) & 3;
         g->scale[i] = (uint8_t)((low | high << 4) - 32);
         nibbles(p + 8 + 16 * i, g->code + 32 * i);
     }
 }
 
-/* Eight values: two grid entries of four magnitudes each, and eight sign bits. */
-static void grid_8(const uint16_t *grid, unsigned i0, unsigned i1, unsigned signs, uint8_t *code)
+/* Digit n of a byte of five ternary digits: the byte is a fixed-point fraction q / 256, whose
+ * digits are those left of the point after multiplications by 3. */
+static uint8_t ternary_digit(uint8_t q, int n)
 {
-    for (int j = 0; j < 4; j++) {
-        code[j] = (uint8_t)((grid[i0] >> (3 * j) & 7) | (signs >> j & 1) << 3);
-        code[j + 4] = (uint8_t)((grid[i1] >> (3 * j) & 7) | (signs >> (j + 4) & 1) << 3);
-    }
+    static const uint8_t pow3[5] = { 1, 3, 9, 27, 81 };
+    return (uint8_t)((uint8_t)(q * pow3[n]) * 3 >> 8);
 }
 
-static void decode_iq3_xxs(const uint8_t *p, struct qr_group *g)
-{ /* f16 d; u8 index[64]; u32 { signs: 4 x 7 bits, scale: 4 bits } [8] */
-    g->d[0] = u16(p);
-    for (int i = 0; i < 8; i++) {
-        const uint8_t *index = p + 2 + 8 * i;
-        const uint32_t tail = u32(p + 66 + 4 * i);
-        g->scale[i] = (uint8_t)(2 * (tail >> 28) + 1);
-        for (int j = 0; j < 4; j++) {
-            /* the number of negative signs is even, so seven bits determine the eighth */
-            const unsigned seven = tail >> (7 * j) & 127,
-                           eighth = (unsigned)__builtin_parity(seven);
-            grid_8(qr_iq3_xxs_grid, index[2 * j], index[2 * j + 1], seven | eighth << 7,
-                   g->code + 32 * i + 8 * j);
-        }
-    }
+static void decode_tq1_0(const uint8_t *p, struct qr_group *g)
+{ /* u8 q[48]: digits n of 32, then of 16 bytes; u8 h[4]: four digits each; f16 d */
+    uint8_t *code = g->code;
+    for (int n = 0; n < 5; n++)
+        for (int i = 0; i < 32; i++)
+            *code++ = ternary_digit(p[i], n);
+    for (int n = 0; n < 5; n++)
+        for (int i = 32; i < 48; i++)
+            *code++ = ternary_digit(p[i], n);
+    for (int n = 0; n < 4; n++)
+        for (int i = 48; i < 52; i++)
+            *code++ = ternary_digit(p[i], n);
+    g->d[0] = qr_load_le16(p + 52);
 }
 
-static void decode_iq3_s(const uint8_t *p, struct qr_group *g)
-{ /* f16 d; u8 index[64]; u8 ninth bits [8]; u8 signs[32]; u8 scale nibbles [4] */
-    g->d[0] = u16(p);
-    for (int i = 0; i < 8; i++) {
-        const uint8_t *index = p + 2 + 8 * i;
-        const unsigned ninth = p[66 + i];
-        g->scale[i] = (uint8_t)(2 * (p[106 + i / 2] >> (4 * (i % 2)) & 15) + 1);
-        for (int j = 0; j < 4; j++)
-            grid_8(qr_iq3_s_grid, index[2 * j] | (ninth >> (2 * j) & 1) << 8,
-                   index[2 * j + 1] | (ninth >> (2 * j + 1) & 1) << 8, p[74 + 4 * i + j],
-                   g->code + 32 * i + 8 * j);
-    }
+static void decode_tq2_0(const uint8_t *p, struct qr_group *g)
+{ /* u8 q[64]; f16 d */
+    pairs_256(p, g->code);
+    g->d[0] = qr_load_le16(p + 64);
 }
 
 size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
@@ -233,19 +247,23 @@ void qr_group_decode(uint32_t type, const uint8_t *raw, size_t n_blocks, struct 
     case QR_WEIGHT_Q6_K:
         decode_q6_k(raw, g);
         return;
-    case QR_WEIGHT_IQ3_XXS:
-        decode_iq3_xxs(raw, g);
-        return;
-    case QR_WEIGHT_IQ3_S:
-        decode_iq3_s(raw, g);
-        return;
     case QR_WEIGHT_IQ4_XS:
         decode_iq4_xs(raw, g);
+        return;
+    case QR_WEIGHT_TQ1_0:
+        decode_tq1_0(raw, g);
+        return;
+    case QR_WEIGHT_TQ2_0:
+        decode_tq2_0(raw, g);
         return;
     default:
         break;
     }
-    const size_t bytes = qr_weight_type_info(type)->block_bytes;
-    for (size_t b = 0; b < n_blocks; b++)
-        decode_32(type, raw + b * bytes, b, g);
+    if (qr_group_decode_grid(type, raw, g))
+        return;
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    for (size_t b = 0; b < n_blocks; b += info->block_elems / QR_BLOCK_K) {
+        (info->block_elems == 32 ? decode_32 : decode_64)(type, raw, b, g);
+        raw += info->block_bytes;
+    }
 }

@@ -70,7 +70,7 @@ static void put_block(struct qr_panel_format f, const uint8_t *code, size_t r, u
         put_threes(code, r, body);
         return;
     }
-    put_plane(f.low_bits, 0, code, r, body);
+    put_plane(f.low_bits, qr_panel_code_at(f), code, r, body);
     if (f.high_bits)
         put_plane(f.high_bits, f.low_bits, code, r, body + f.low_bits * QR_CACHE_LINE_BYTES);
 }
@@ -82,7 +82,7 @@ static void get_block(struct qr_panel_format f, const uint8_t *body, size_t r, u
         return;
     }
     memset(code, 0, QR_BLOCK_K);
-    get_plane(f.low_bits, 0, body, r, code);
+    get_plane(f.low_bits, qr_panel_code_at(f), body, r, code);
     if (f.high_bits)
         get_plane(f.high_bits, f.low_bits, body + f.low_bits * QR_CACHE_LINE_BYTES, r, code);
 }
@@ -108,6 +108,19 @@ static void get_bytes(const uint8_t *p, uint8_t *v, size_t n, size_t r)
         v[i] = p[i * QR_PANEL_ROWS + r];
 }
 
+/* Scales of four bits, two in a byte. */
+static void put_nibbles(const uint8_t *v, size_t n, size_t r, uint8_t *p)
+{
+    for (size_t i = 0; i < n; i += 2)
+        p[i / 2 * QR_PANEL_ROWS + r] = (uint8_t)(v[i] | v[i + 1] << 4);
+}
+
+static void get_nibbles(const uint8_t *p, size_t n, size_t r, uint8_t *v)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = p[i / 2 * QR_PANEL_ROWS + r] >> (4 * (i % 2)) & 15;
+}
+
 static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_t nb, size_t r,
                        uint8_t *h)
 {
@@ -115,8 +128,14 @@ static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_
     uint8_t both[16];
     switch ((enum qr_scale_kind)f.scales) {
     case QR_SCALE_D:
-        for (size_t b = 0; b < nb; b++)
-            put_u16(h, b * R + r, g->d[b]);
+    case QR_SCALE_D64:
+    case QR_SCALE_D128:
+    case QR_SCALE_D256:
+        for (size_t i = 0; i < nb / qr_panel_blocks_per_d(f); i++)
+            put_u16(h, i * R + r, g->d[i]);
+        return;
+    case QR_SCALE_E4M3:
+        put_bytes(h, g->scale, 2 * nb, r);
         return;
     case QR_SCALE_DM:
         for (size_t b = 0; b < nb; b++) {
@@ -145,6 +164,12 @@ static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_
     case QR_SCALE_K16:
         put_bytes(h + 64, g->scale, 16, r);
         break;
+    case QR_SCALE_N8:
+    case QR_SCALE_N8_DELTA:
+    case QR_SCALE_N16:
+    case QR_SCALE_N16_DELTA:
+        put_nibbles(g->scale, qr_panel_sub16(f) ? 16 : 8, r, h + 32);
+        break;
     }
     put_u16(h, r, g->d[0]);
 }
@@ -155,8 +180,14 @@ static void get_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, si
     enum { R = QR_PANEL_ROWS };
     switch ((enum qr_scale_kind)f.scales) {
     case QR_SCALE_D:
-        for (size_t b = 0; b < nb; b++)
-            g->d[b] = get_u16(h, b * R + r);
+    case QR_SCALE_D64:
+    case QR_SCALE_D128:
+    case QR_SCALE_D256:
+        for (size_t i = 0; i < nb / qr_panel_blocks_per_d(f); i++)
+            g->d[i] = get_u16(h, i * R + r);
+        return;
+    case QR_SCALE_E4M3:
+        get_bytes(h, g->scale, nb < 8 ? 2 * nb : 16, r);
         return;
     case QR_SCALE_DM:
         for (size_t b = 0; b < nb; b++) {
@@ -187,8 +218,30 @@ static void get_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, si
     case QR_SCALE_K16:
         get_bytes(h + 64, g->scale, 16, r);
         break;
+    case QR_SCALE_N8:
+    case QR_SCALE_N8_DELTA:
+    case QR_SCALE_N16:
+    case QR_SCALE_N16_DELTA:
+        get_nibbles(h + 32, qr_panel_sub16(f) ? 16 : 8, r, g->scale);
+        break;
     }
     g->d[0] = get_u16(h, r);
+}
+
+/* Bit j of the row's dword is bit 2 of the codes 8j .. 8j+7. */
+static void put_delta(const uint8_t *code, size_t r, uint8_t *line)
+{
+    uint32_t bits = 0;
+    for (size_t j = 0; j < QR_GROUP_K / 8; j++)
+        bits |= (uint32_t)(code[8 * j] >> 2 & 1) << j;
+    store_dword(line + 4 * r, bits);
+}
+
+static void get_delta(const uint8_t *line, size_t r, uint8_t *code)
+{
+    const uint32_t bits = load_dword(line + 4 * r);
+    for (size_t k = 0; k < QR_GROUP_K; k++)
+        code[k] |= (uint8_t)((bits >> (k / 8) & 1) << 2);
 }
 
 void qr_group_pack(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks, size_t r,
@@ -196,6 +249,8 @@ void qr_group_pack(struct qr_panel_format f, const struct qr_group *g, size_t n_
 {
     put_scales(f, g, n_blocks, r, panel);
     panel += qr_panel_header_bytes(f, n_blocks);
+    if (qr_panel_has_delta(f))
+        put_delta(g->code, r, panel - QR_CACHE_LINE_BYTES);
     for (size_t b = 0; b < n_blocks; b++)
         put_block(f, g->code + b * QR_BLOCK_K, r, panel + b * qr_panel_block_bytes(f));
 }
@@ -207,4 +262,6 @@ void qr_group_unpack(struct qr_panel_format f, const uint8_t *panel, size_t n_bl
     panel += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
         get_block(f, panel + b * qr_panel_block_bytes(f), r, g->code + b * QR_BLOCK_K);
+    if (qr_panel_has_delta(f))
+        get_delta(panel - QR_CACHE_LINE_BYTES, r, g->code);
 }

@@ -30,6 +30,9 @@ static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_pa
                              struct quire_error *err)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    struct qr_weight_type_foreign foreign;
+    if (!info && qr_weight_type_foreign(type, &foreign))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "weight type %s %s", foreign.name, foreign.why);
     if (!info)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "weight type %u is unknown", (unsigned)type);
     if (!info->supported)

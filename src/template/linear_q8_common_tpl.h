@@ -15,9 +15,17 @@ enum {
 /* Bits of the largest unpacked code. */
 QR_INLINE int linear_q8_bits(struct qr_panel_format f)
 {
-    return f.lut == QR_LUT_IQ3_XXS                          ? 6
-           : f.lut == QR_LUT_MXFP4 || f.lut == QR_LUT_IQ3_S ? 5
-                                                            : f.low_bits + f.high_bits;
+    switch ((enum qr_code_lut)f.lut) {
+    case QR_LUT_IQ2:
+        return 7;
+    case QR_LUT_IQ3_XXS:
+        return 6;
+    case QR_LUT_MXFP4:
+    case QR_LUT_IQ3_S:
+        return 5;
+    default:
+        return qr_panel_has_delta(f) ? 5 : f.low_bits + f.high_bits + qr_panel_code_at(f);
+    }
 }
 
 /* Variant of the tiles of a format: enum linear_q8_kind. */

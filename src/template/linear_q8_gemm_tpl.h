@@ -66,10 +66,13 @@ LINEAR_Q8_TILES(full, LINEAR_Q8_FULL)
 LINEAR_Q8_TILES(plain, LINEAR_Q8_PAIRS * 8)
 LINEAR_Q8_TILES(plain_5, LINEAR_Q8_PAIRS * 4)
 LINEAR_Q8_TILES(plain_6, LINEAR_Q8_PAIRS * 2)
+LINEAR_Q8_TILES(plain_7, LINEAR_Q8_PAIRS * 1)
 LINEAR_Q8_TILES(min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_MIN)
 LINEAR_Q8_TILES(min_5, LINEAR_Q8_PAIRS * 4 | LINEAR_Q8_MIN)
 LINEAR_Q8_TILES(sub16, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16)
+LINEAR_Q8_TILES(sub16_5, LINEAR_Q8_PAIRS * 4 | LINEAR_Q8_SUB16)
 LINEAR_Q8_TILES(sub16_6, LINEAR_Q8_PAIRS * 2 | LINEAR_Q8_SUB16)
+LINEAR_Q8_TILES(sub16_7, LINEAR_Q8_PAIRS * 1 | LINEAR_Q8_SUB16)
 LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_PAIRS * 8 | LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 #else
 LINEAR_Q8_TILES(plain, 0)
@@ -78,8 +81,11 @@ LINEAR_Q8_TILES(sub16, LINEAR_Q8_SUB16)
 LINEAR_Q8_TILES(sub16_min, LINEAR_Q8_SUB16 | LINEAR_Q8_MIN)
 #define linear_q8_tiles_plain_5 linear_q8_tiles_plain
 #define linear_q8_tiles_plain_6 linear_q8_tiles_plain
+#define linear_q8_tiles_plain_7 linear_q8_tiles_plain
 #define linear_q8_tiles_min_5   linear_q8_tiles_min
+#define linear_q8_tiles_sub16_5 linear_q8_tiles_sub16
 #define linear_q8_tiles_sub16_6 linear_q8_tiles_sub16
+#define linear_q8_tiles_sub16_7 linear_q8_tiles_sub16
 #endif
 
 QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_args t, size_t m)
@@ -94,13 +100,17 @@ QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_
         linear_q8_tiles_sub16_min(t, m);
         break;
     case LINEAR_Q8_SUB16:
-        (pairs == 2 ? linear_q8_tiles_sub16_6 : linear_q8_tiles_sub16)(t, m);
+        (pairs == 1   ? linear_q8_tiles_sub16_7
+         : pairs == 2 ? linear_q8_tiles_sub16_6
+         : pairs == 4 ? linear_q8_tiles_sub16_5
+                      : linear_q8_tiles_sub16)(t, m);
         break;
     case LINEAR_Q8_MIN:
         (pairs == 4 ? linear_q8_tiles_min_5 : linear_q8_tiles_min)(t, m);
         break;
     default:
-        (pairs == 2   ? linear_q8_tiles_plain_6
+        (pairs == 1   ? linear_q8_tiles_plain_7
+         : pairs == 2 ? linear_q8_tiles_plain_6
          : pairs == 4 ? linear_q8_tiles_plain_5
                       : linear_q8_tiles_plain)(t, m);
         break;

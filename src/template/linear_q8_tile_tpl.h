@@ -57,11 +57,18 @@ QR_INLINE vi32 linear_broadcast4(const int8_t *q)
     return vi32_set1(four);
 }
 
-QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f, const uint8_t *w, int s)
+/* Weights of one block, per vector: codes and, with qr_panel_has_delta, bits of eight values. */
+struct linear_q8_weights {
+    const uint8_t *at[LINEAR_Q8_VECS];
+    vi32 delta[LINEAR_Q8_VECS];
+};
+
+QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f,
+                               const struct linear_q8_weights *w, int v, int s)
 {
     if (kind & LINEAR_Q8_PACKED)
-        return linear_code(f, VI32_W8_OFFSET == 0, w, s);
-    return vi32_load(w + s * QR_CACHE_LINE_BYTES);
+        return linear_code(f, VI32_W8_OFFSET == 0, w->at[v], w->delta[v], s);
+    return vi32_load(w->at[v] + s * QR_CACHE_LINE_BYTES);
 }
 
 /* Initial value of an integer dot product: minus the offset times the sum of the activations. */
@@ -78,7 +85,7 @@ QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, 
 #if defined(VI32_PAIRS)
 /* Steps s0 .. s0 + n - 1 of vectors v0 .. v0 + nv - 1, whose 16-bit products fit one sum. */
 QR_INLINE void linear_q8_dot_pairs(int kind, struct qr_panel_format f, int rows, int v0, int nv,
-                                   const uint8_t *const *w, const struct qr_q8_block *a,
+                                   const struct linear_q8_weights *w, const struct qr_q8_block *a,
                                    size_t stride, int s0, int n, bool first,
                                    struct linear_q8_sums *sum)
 {
@@ -86,7 +93,7 @@ QR_INLINE void linear_q8_dot_pairs(int kind, struct qr_panel_format f, int rows,
     QR_UNROLL_16 (int s = s0; s < s0 + n; s++) {
         vi32 codes[LINEAR_Q8_VECS];
         QR_UNROLL_16 (int v = v0; v < v0 + nv; v++)
-            codes[v] = linear_q8_codes(kind, f, w[v], s);
+            codes[v] = linear_q8_codes(kind, f, w, v, s);
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
             QR_UNROLL_16 (int v = v0; v < v0 + nv; v++) {
@@ -106,8 +113,9 @@ QR_INLINE void linear_q8_dot_pairs(int kind, struct qr_panel_format f, int rows,
  * these and the 32-bit sums fill the registers: the vectors are processed one by one, and
  * activations are loaded again for each. */
 QR_INLINE void linear_q8_dot_all_pairs(int kind, struct qr_panel_format f, int rows, int vecs,
-                                       const uint8_t *const *w, const struct qr_q8_block *a,
-                                       size_t stride, int s0, int n, struct linear_q8_sums *sum)
+                                       const struct linear_q8_weights *w,
+                                       const struct qr_q8_block *a, size_t stride, int s0, int n,
+                                       struct linear_q8_sums *sum)
 {
     const int most = kind / LINEAR_Q8_PAIRS;
     if (most >= n) {
@@ -124,13 +132,13 @@ QR_INLINE void linear_q8_dot_all_pairs(int kind, struct qr_panel_format f, int r
 
 /* Integer dot products over steps s0 .. s0 + n - 1 of a block. */
 QR_INLINE void linear_q8_dot(int kind, struct qr_panel_format f, int rows, int vecs,
-                             const uint8_t *const *w, const struct qr_q8_block *a, size_t stride,
-                             int s0, int n, struct linear_q8_sums *sum)
+                             const struct linear_q8_weights *w, const struct qr_q8_block *a,
+                             size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     QR_UNROLL_16 (int s = s0; s < s0 + n; s++) {
         vi32 codes[LINEAR_Q8_VECS];
         QR_UNROLL_16 (int v = 0; v < vecs; v++)
-            codes[v] = linear_q8_codes(kind, f, w[v], s);
+            codes[v] = linear_q8_codes(kind, f, w, v, s);
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
@@ -143,7 +151,7 @@ QR_INLINE void linear_q8_dot(int kind, struct qr_panel_format f, int rows, int v
 #if defined(VI32_LANES)
 /* The same with four steps of activations in one vector. */
 QR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows, int vecs,
-                                   const uint8_t *const *w, const struct qr_q8_block *a,
+                                   const struct linear_q8_weights *w, const struct qr_q8_block *a,
                                    size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     QR_UNROLL_16 (int s = s0; s < s0 + n; s += 4) {
@@ -152,7 +160,7 @@ QR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows,
             q[r] = vi32_load(a[(size_t)r * stride].q + 4 * s);
         QR_UNROLL_16 (int lane = 0; lane < 4; lane++)
             QR_UNROLL_16 (int v = 0; v < vecs; v++) {
-                const vi32 codes = linear_q8_codes(kind, f, w[v], s + lane);
+                const vi32 codes = linear_q8_codes(kind, f, w, v, s + lane);
                 QR_UNROLL_16 (int r = 0; r < rows; r++)
                     sum->v[r][v] = vi32_dot_lane(sum->v[r][v], codes, q[r], lane);
             }
@@ -162,7 +170,7 @@ QR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows,
 #if defined(VI32_MATRIX)
 /* The same by matrix products: two rows of activations, two of weights, eight k. */
 QR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows, int vecs,
-                                    const uint8_t *const *w, const struct qr_q8_block *a,
+                                    const struct linear_q8_weights *w, const struct qr_q8_block *a,
                                     size_t stride, int s0, int n, struct linear_q8_sums *sum)
 {
     vi32 lo[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS], hi[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
@@ -176,8 +184,8 @@ QR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows
             q[r] = vi32_load_8_8(a[(size_t)r * stride].q + 4 * s,
                                  a[(size_t)(r + 1 < rows ? r + 1 : r) * stride].q + 4 * s);
         QR_UNROLL_16 (int v = 0; v < vecs; v++) {
-            const vi32 c0 = linear_q8_codes(kind, f, w[v], s),
-                       c1 = linear_q8_codes(kind, f, w[v], s + 1);
+            const vi32 c0 = linear_q8_codes(kind, f, w, v, s),
+                       c1 = linear_q8_codes(kind, f, w, v, s + 1);
             const vi32 w01 = vi32_zip_lo(c0, c1), w23 = vi32_zip_hi(c0, c1);
             QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
                 lo[r][v] = vi32_matrix(s == s0 ? vi32_zero() : lo[r][v], w01, q[r]);
@@ -213,7 +221,7 @@ QR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half
 
 /* Sub-block `half` of a block: integer dot products, then the two float operations of N2. */
 QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
-                             const struct linear_q8_tile_args *p, const uint8_t *const *w,
+                             const struct linear_q8_tile_args *p, const struct linear_q8_weights *w,
                              const struct qr_q8_block *a, int half, const float *scale, vi32 shift,
                              vf32 (*acc)[LINEAR_Q8_VECS])
 {
@@ -269,11 +277,12 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
         kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * QR_CACHE_LINE_BYTES;
     const vi32 shift = vi32_set1(p->offset_shift);
     const struct qr_q8_block *a = p->q;
-    const uint8_t *w[LINEAR_Q8_VECS], *next = p->next;
+    const uint8_t *next = p->next;
+    struct linear_q8_weights w;
     const float *scale = p->scale;
     vf32 acc[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
     QR_UNROLL_16 (int v = 0; v < vecs; v++)
-        w[v] = p->w[v];
+        w.at[v] = p->w[v], w.delta[v] = linear_load_delta(f, p->w[v]);
     if (linear_q8_acc_in_regs(rows, vecs))
         QR_UNROLL_16 (int r = 0; r < rows; r++)
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
@@ -291,15 +300,15 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
                     qr_prefetch_l1(next + p->next_panel);
             }
         }
-        linear_q8_sub(kind, f, rows, vecs, p, w, a, 0, scale, shift, acc);
+        linear_q8_sub(kind, f, rows, vecs, p, &w, a, 0, scale, shift, acc);
         scale += LINEAR_Q8_LD;
         if (kind & LINEAR_Q8_SUB16) {
             LINEAR_LOAD_BARRIER;
-            linear_q8_sub(kind, f, rows, vecs, p, w, a, 1, scale, shift, acc);
+            linear_q8_sub(kind, f, rows, vecs, p, &w, a, 1, scale, shift, acc);
             scale += LINEAR_Q8_LD;
         }
         QR_UNROLL_16 (int v = 0; v < vecs; v++)
-            w[v] += block;
+            w.at[v] += block, w.delta[v] = vi32_shr(w.delta[v], 4); /* four entries per block */
     }
     if (linear_q8_acc_in_regs(rows, vecs))
         QR_UNROLL_16 (int r = 0; r < rows; r++)

@@ -48,6 +48,12 @@ static const uint8_t linear_bits_4_2[64] = { LINEAR_8(0), LINEAR_8(0), LINEAR_8(
                                              LINEAR_8(2), LINEAR_8(2), LINEAR_8(3), LINEAR_8(3) };
 static const uint8_t linear_bits_3_3[64] = { LINEAR_8(0), LINEAR_8(1), LINEAR_8(2), LINEAR_8(3),
                                              LINEAR_8(4), LINEAR_8(5), LINEAR_8(6), LINEAR_8(7) };
+/* Table that looks up bits 3-5 of a six-bit index in the codebook of eight values. */
+#define LINEAR_8_OF_8(a, b, c, d, e, f, g, h)                                                      \
+    LINEAR_8(a), LINEAR_8(b), LINEAR_8(c), LINEAR_8(d), LINEAR_8(e), LINEAR_8(f), LINEAR_8(g),     \
+        LINEAR_8(h)
+#define LINEAR_BITS_3_3(...) LINEAR_8_OF_8(__VA_ARGS__)
+static const uint8_t linear_iq2_3_3[64] = { LINEAR_BITS_3_3(QR_IQ2_BYTES) };
 #endif
 
 /* Moves `bits` bits of each byte of v from bit `at` to bit `to` and clears the others. */
@@ -73,20 +79,43 @@ QR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
                         bits, to);
 }
 
-/* Step s of a body with three bits per code. */
-QR_INLINE vi32 linear_threes(const uint8_t *body, int s)
+/* The bytes that hold step s of a body with three bits per code, in bits 3 (s % 2) and up. Higher
+ * bits of steps 0 to 5 may be anything. */
+QR_INLINE vi32 linear_threes_line(const uint8_t *body, int s)
 {
     if (s < 6)
-        return linear_field(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 3 * (s % 2), 3, 0);
+        return vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES);
     vi32 last = linear_field(vi32_load(body), 6, 2, 0);
     last = vi32_or(last, linear_field(vi32_load(body + QR_CACHE_LINE_BYTES), 6, 2, 2));
-    last = vi32_or(last, linear_field(vi32_load(body + 2 * QR_CACHE_LINE_BYTES), 6, 2, 4));
-    return linear_field(last, 3 * (s % 2), 3, 0);
+    return vi32_or(last, linear_field(vi32_load(body + 2 * QR_CACHE_LINE_BYTES), 6, 2, 4));
+}
+
+/* Step s of a body with three bits per code, looked up in the codebook of IQ2. */
+QR_INLINE vi32 linear_threes_iq2(const uint8_t *body, int s)
+{
+    /* twice, so that bit 3 of an index may be anything */
+    static const uint8_t iq2[16] = { QR_IQ2_BYTES, QR_IQ2_BYTES };
+    const vi32 v = linear_threes_line(body, s);
+#if defined(VI32_LUT64)
+    if (s % 2)
+        return vi32_lut64(vi32_load(linear_iq2_3_3), v);
+#endif
+    return linear_lookup(iq2, linear_shift(v, 3 * (s % 2)));
+}
+
+/* Step s of N16_DELTA plus its offset: 8 code + 9, or 8 code + 7 where bit s / 2 of the row's dword
+ * in `delta` is set. */
+QR_INLINE vi32 linear_delta_code(const uint8_t *body, vi32 delta, int s)
+{
+    const vm32 minus = vi32_gt(vi32_zero(), linear_shift(delta, s / 2 - 31));
+    return vi32_add(linear_plane(body, 2, s, 3),
+                    vi32_select(minus, linear_bytes(7), linear_bytes(9)));
 }
 
 /* Step s of a body, one byte per code. Codes that need eight bits: signed weights if is_signed,
- * else weights plus 128. */
-QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body, int s)
+ * else weights plus 128. delta: with qr_panel_has_delta, the bits of the block from bit 0 on. */
+QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body,
+                           vi32 delta, int s)
 {
     static const uint8_t iq4[2][16] = {
         { QR_IQ4_BYTES },
@@ -100,6 +129,8 @@ QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8
         const vi32 v = vi32_load(body + s * QR_CACHE_LINE_BYTES);
         return is_signed ? vi32_xor(v, linear_bytes(128)) : v;
     }
+    if (f.lut != QR_LUT_NONE && f.low_bits == 3)
+        return linear_threes_iq2(body, s);
     if (f.lut != QR_LUT_NONE) {
         const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 4 * (s % 2));
         return linear_lookup(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
@@ -109,8 +140,10 @@ QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8
                              v);
     }
     if (f.low_bits == 3)
-        return linear_threes(body, s);
-    vi32 v = linear_plane(body, f.low_bits, s, 0);
+        return linear_field(linear_threes_line(body, s), 3 * (s % 2), 3, 0);
+    if (qr_panel_has_delta(f))
+        return linear_delta_code(body, delta, s);
+    vi32 v = linear_plane(body, f.low_bits, s, qr_panel_code_at(f));
     if (f.high_bits)
         v = vi32_or(
             v, linear_plane(body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, f.low_bits));
@@ -125,25 +158,68 @@ QR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
     return vf32_bits(vi32_select(vi32_gt(e, one), normal, denormal));
 }
 
+/* Half of the E4M3 scales at p: their bits as exponent and mantissa of f32, times 2^119. */
+QR_INLINE vf32 linear_e4m3_half(const uint8_t *p)
+{
+    return vf32_mul(vf32_bits(vi32_shl(vi32_load_u8(p), 20)), vf32_set1(0x1p119f));
+}
+
+/* Unpacks scales that are stored per block. */
+QR_INLINE void linear_unpack_block_scales(struct qr_panel_format f, const uint8_t *h,
+                                          size_t n_blocks, size_t r, float *scale, float *min)
+{
+    enum { R = QR_PANEL_ROWS, LD = LINEAR_SCALES_LD };
+    const uint16_t *d = (const uint16_t *)(const void *)h + r;
+    const size_t per_d = qr_panel_blocks_per_d(f);
+    for (size_t b = 0; b < n_blocks; b++) {
+        if (per_d)
+            vf32_store(scale + b * LD, vf32_load_f16(d + b / per_d * R));
+        if (f.scales == QR_SCALE_E8M0)
+            vf32_store(scale + b * LD, linear_e8m0_half(h + b * R + r));
+        if (f.scales == QR_SCALE_E4M3) {
+            vf32_store(scale + 2 * b * LD, linear_e4m3_half(h + 2 * b * R + r));
+            vf32_store(scale + (2 * b + 1) * LD, linear_e4m3_half(h + (2 * b + 1) * R + r));
+        }
+        if (f.scales == QR_SCALE_DM) {
+            vf32_store(scale + b * LD, vf32_load_f16(d + 2 * b * R));
+            vf32_store(min + b * LD, vf32_sub(vf32_zero(), vf32_load_f16(d + (2 * b + 1) * R)));
+        }
+    }
+}
+
+/* Unpacks sub-block i of N8, N8_DELTA or N16. */
+QR_INLINE void linear_unpack_nibble_scale(struct qr_panel_format f, const uint8_t *h, size_t i,
+                                          size_t r, float *scale, float *min)
+{
+    const vf32 d = vf32_load_f16((const uint16_t *)(const void *)h + r);
+    const vi32 both = vi32_load_u8(h + 32 + i / 2 * QR_PANEL_ROWS + r);
+    const vi32 n = i % 2 ? vi32_shr(both, 4) : vi32_and(both, vi32_set1(15));
+    const int bits = f.scales == QR_SCALE_N8_DELTA ? 7 : 15;
+    const vi32 odd = vi32_or(vi32_shl(vi32_and(n, vi32_set1(bits)), 1), vi32_set1(1));
+    vf32 factor = vf32_from_i32(odd);
+    if (f.scales != QR_SCALE_N8_DELTA)
+        factor = vf32_mul(factor, vf32_set1(0.125f));
+    const vf32 s = vf32_mul(d, factor);
+    vf32_store(scale, s);
+    if (f.scales == QR_SCALE_N8_DELTA) {
+        const vf32 eighths = vf32_from_i32(
+            vi32_add(vi32_shl(vi32_shr(n, 3), 1), vi32_set1(7))); /* 7, or 9 with bit 3 */
+        vf32_store(min, vf32_mul(s, vf32_mul(eighths, vf32_set1(0.125f))));
+    }
+}
+
 /* Unpacks rows r .. r + VF32_N - 1 of the header h to `scale` and `min`. */
 QR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
                                   size_t r, float *scale, float *min)
 {
     enum { R = QR_PANEL_ROWS, LD = LINEAR_SCALES_LD };
     const uint16_t *d = (const uint16_t *)(const void *)h + r;
-    for (size_t b = 0; b < n_blocks; b++) {
-        if (f.scales == QR_SCALE_D)
-            vf32_store(scale + b * LD, vf32_load_f16(d + b * R));
-        if (f.scales == QR_SCALE_E8M0)
-            vf32_store(scale + b * LD, linear_e8m0_half(h + b * R + r));
-        if (f.scales == QR_SCALE_DM) {
-            vf32_store(scale + b * LD, vf32_load_f16(d + 2 * b * R));
-            vf32_store(min + b * LD, vf32_sub(vf32_zero(), vf32_load_f16(d + (2 * b + 1) * R)));
-        }
-    }
     const size_t n_sub = qr_panel_sub16(f) ? 16 : 8;
     const uint8_t *s = h + 64 + r;
+    linear_unpack_block_scales(f, h, n_blocks, r, scale, min);
     for (size_t i = 0; i < n_sub; i++) {
+        if (qr_panel_nibble_scales(f))
+            linear_unpack_nibble_scale(f, h, i, r, scale + i * LD, min + i * LD);
         if (f.scales == QR_SCALE_K8 || f.scales == QR_SCALE_K16 || f.scales == QR_SCALE_K8_HALF) {
             vf32 factor = vf32_from_i32(vi32_load_s8((const int8_t *)s + i * R));
             if (f.scales == QR_SCALE_K8_HALF)
@@ -172,14 +248,26 @@ QR_INLINE void linear_unpack_scales(struct qr_panel_format f, const uint8_t *hea
         linear_unpack_rows(f, header, n_blocks, r, &s->scale[0][at + r], &s->min[0][at + r]);
 }
 
-/* Unpacks the codes of the blocks at `body`. */
+/* The bits of eight values of the group whose first block is at `body`; zero without such bits. */
+QR_INLINE vi32 linear_load_delta(struct qr_panel_format f, const uint8_t *body)
+{
+    return qr_panel_has_delta(f) ? vi32_load(body - QR_CACHE_LINE_BYTES) : vi32_zero();
+}
+
+/* Unpacks the codes of the group whose first block is at `body`. */
 QR_INLINE void linear_unpack_codes(struct qr_panel_format f, bool is_signed, const uint8_t *body,
                                    size_t n_blocks, struct linear_codes *c)
 {
-    for (size_t b = 0; b < n_blocks; b++, body += qr_panel_block_bytes(f))
-        for (size_t x = 0; x < QR_CACHE_LINE_BYTES; x += 4 * VF32_N)
+    for (size_t x = 0; x < QR_CACHE_LINE_BYTES; x += 4 * VF32_N) {
+        const uint8_t *block = body + x;
+        vi32 delta = linear_load_delta(f, block);
+        for (size_t b = 0; b < n_blocks; b++, block += qr_panel_block_bytes(f)) {
             QR_UNROLL_16 (int s = 0; s < 8; s++)
-                vi32_store(&c->step[8 * b + (size_t)s][x], linear_code(f, is_signed, body + x, s));
+                vi32_store(&c->step[8 * b + (size_t)s][x],
+                           linear_code(f, is_signed, block, delta, s));
+            delta = vi32_shr(delta, 4); /* four entries per block */
+        }
+    }
 }
 
 #endif

@@ -43,15 +43,17 @@ older_style() {
     cp "$golden/$2/config_v4.json" "$copy/config.json"
 }
 
-# Checks every GGUF file of a family in f32 and native mode; MoE families in f32 only.
+# Checks a GGUF file of a family in f32 and native mode; MoE families in f32 only.
+gguf_file() {
+    [ -e "$1" ] || return
+    check "$eval" golden "${isa[@]}" --gguf "$1" "$golden/$2"
+    case " $families_moe " in *" $2 "*) return ;; esac
+    check "$eval" golden "${isa[@]}" --compute native --gguf "$1" "$golden/$2"
+}
+
 gguf_files() {
     local file
-    for file in "$golden/gguf/$1"-*.gguf; do
-        [ -e "$file" ] || continue
-        check "$eval" golden "${isa[@]}" --gguf "$file" "$golden/$1"
-        case " $families_moe " in *" $1 "*) continue ;; esac
-        check "$eval" golden "${isa[@]}" --compute native --gguf "$file" "$golden/$1"
-    done
+    for file in "$golden/gguf/$1"-*.gguf; do gguf_file "$file" "$1"; done
 }
 
 case $suite in
@@ -100,6 +102,8 @@ kv)
     ;;
 gguf)
     for f in $families; do gguf_files "$f"; done
+    # 1 to 4 bits
+    for file in "$golden"/gguf_2026/llama_h256-*.gguf; do gguf_file "$file" llama_h256; done
     ;;
 invariance)
     # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same

@@ -308,7 +308,9 @@ static void change_tensor(struct change *c)
             f->tensors[f->n_tensors++] = *t;
         break;
     case 3:
-        t->type = fuzz_random(&c->rng, 40);
+        /* mostly types that exist, else numbers of other programs */
+        t->type =
+            fuzz_random(&c->rng, 8) ? fuzz_random(&c->rng, 44) : 96 + fuzz_random(&c->rng, 304);
         break;
     case 4:
         t->n_dims = fuzz_random(&c->rng, MAX_DIMS + 1);

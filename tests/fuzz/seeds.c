@@ -127,6 +127,7 @@ static void gguf_bad_tensors(void)
         { "dims-negative", 1, 0, { UINT64_MAX }, 0 },
         { "n_dims-5", 5, 0, { 1, 1, 1, 1 }, 0 },
         { "type-removed", 1, 4, { 32 }, 0 },
+        { "type-ik", 1, 144, { 256 }, 0 },
         { "type-max", 1, UINT32_MAX, { 32 }, 0 },
         { "row-not-a-block", 1, 8, { 33 }, 0 },
         { "offset-max", 1, 0, { 32 }, UINT64_MAX - 31 },

@@ -49,7 +49,7 @@ static size_t random_k(struct kc_env *env, enum qr_weight_type type)
     const int block = qr_weight_type_info(type)->block_elems;
     if (block == 1)
         return (size_t)(kc_int(env, 0, 3) ? kc_int(env, 1, 70) : kc_int(env, 71, 600));
-    return (size_t)(block * kc_int(env, 1, block == 32 ? 20 : 3));
+    return (size_t)(block * kc_int(env, 1, block == 32 ? 20 : block < 256 ? 10 : 3));
 }
 
 /* Rows of k values, `stride` apart, the last of which ends at a guard page. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_oracle.c - the quantized formats bit by bit, from their definition. */
 #include "linear_oracle.h"
+#include "linear/iq1_grid.h"
+#include "linear/iq2_grid.h"
 #include "linear/iq3_grid.h"
 #include <math.h>
 #include <string.h>
@@ -70,6 +72,17 @@ static int six_bits(const uint8_t *s, int i)
     return bits(s + 8 + j - 4, is_min ? 4 : 0, 4) + 16 * bits(s + 4 * is_min + j - 4, 6, 2);
 }
 
+/* Sign bit k % 8 of eight values of which seven bits at `at` are stored; their parity is even. */
+static int parity_sign(const uint8_t *p, size_t at, size_t k)
+{
+    if (k % 8 < 7)
+        return bits(p, at + k % 8, 1);
+    int minus = 0;
+    for (size_t b = 0; b < 7; b++)
+        minus ^= bits(p, at + b, 1);
+    return minus;
+}
+
 /* IQ3_XXS and IQ3_S. Uses the grids of the library; test_linear_weights checks them. */
 static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
 {
@@ -79,13 +92,7 @@ static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, 
     if (type == QR_WEIGHT_IQ3_XXS) {
         const int i = qr_iq3_xxs_grid[p[2 + four]] >> digit & 7, seven = 7 * (int)(eight % 4);
         magnitude = i == 7 ? 31 : 4 * i + 2; /* half of the format; the scale is doubled */
-        if (k % 8 < 7) {
-            minus = bits(p + 66 + 4 * sub, (size_t)seven + k % 8, 1);
-        } else {
-            minus = 0;
-            for (size_t b = 0; b < 7; b++)
-                minus ^= bits(p + 66 + 4 * sub, (size_t)seven + b, 1);
-        }
+        minus = parity_sign(p + 66 + 4 * sub, (size_t)seven, k);
         w.scale = half_at(p) * (bits(p + 66 + 4 * sub, 28, 4) + 0.5);
     } else {
         magnitude = 2 * (qr_iq3_s_grid[p[2 + four] + 256 * bits(p + 66, four, 1)] >> digit & 7) + 1;
@@ -93,6 +100,94 @@ static struct kc_weight grid_weight(enum qr_weight_type type, const uint8_t *p, 
         w.scale = half_at(p) * (1 + 2 * bits(p + 106, 4 * sub, 4));
     }
     w.q = minus ? -magnitude : magnitude;
+    return w;
+}
+
+/* IQ2_XXS, IQ2_XS and IQ2_S. Uses the grids of the library; test_linear_weights checks them. */
+static struct kc_weight iq2_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    static const int magnitudes[4] = { 8, 25, 43, 0 };
+    struct kc_weight w = { 0, 0, 0, 0 };
+    const size_t eight = k / 8, sub = k / 32;
+    int entry, minus, scale;
+    if (type == QR_WEIGHT_IQ2_XXS) {
+        const uint8_t *s = p + 2 + 8 * sub;
+        entry = qr_iq2_xxs_grid[s[eight % 4]];
+        minus = parity_sign(s + 4, 7 * (eight % 4), k);
+        scale = bits(s + 4, 28, 4);
+    } else if (type == QR_WEIGHT_IQ2_XS) {
+        entry = qr_iq2_xs_grid[bits(p + 2, 16 * eight, 9)];
+        minus = parity_sign(p + 2, 16 * eight + 9, k);
+        scale = bits(p + 66, 4 * (k / 16), 4);
+    } else {
+        entry = qr_iq2_s_grid[p[2 + eight] + 256 * bits(p + 66, 2 * eight, 2)];
+        minus = bits(p + 34, k, 1);
+        scale = bits(p + 74, 4 * (k / 16), 4);
+    }
+    w.q = magnitudes[entry >> (2 * (k % 8)) & 3] * (minus ? -1 : 1);
+    w.scale = half_at(p) * (scale + 0.5) / 4;
+    return w;
+}
+
+/* IQ1_S: scale * (t + delta) as scale * (t + 1) - scale * (1 - delta). IQ1_M: scale / 8 times the
+ * integer 8 (t + delta). delta = 1/8 or -1/8. */
+static struct kc_weight iq1_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    struct kc_weight w = { 0, 0, 0, 0 };
+    const size_t eight = k / 8, sub = k / 32, digit = 2 * (k % 8);
+    if (type == QR_WEIGHT_IQ1_S) {
+        const uint8_t *h = p + 34 + 2 * sub;
+        w.q = qr_iq1_grid[p[2 + eight] + 256 * bits(h, 3 * (eight % 4), 3)] >> digit & 3;
+        w.scale = half_at(p) * (2 * bits(h, 12, 3) + 1);
+        w.min = w.scale * (bits(h, 15, 1) ? 1.125 : 0.875);
+    } else {
+        const int entry = qr_iq1_grid[p[eight] + 256 * bits(p + 32, 4 * eight, 3)];
+        uint8_t d[2] = { 0, 0 };
+        for (size_t i = 0; i < 4; i++)
+            d[i / 2] |= (uint8_t)(bits(p + 48, 16 * i + 12, 4) << (4 * (i % 2)));
+        w.q = 8 * ((entry >> digit & 3) - 1) + (bits(p + 32, 4 * eight + 3, 1) ? -1 : 1);
+        w.scale = half_at(d) * (2 * bits(p + 48, 16 * (k / 64) + 3 * (k / 16 % 4), 3) + 1) / 8;
+    }
+    return w;
+}
+
+/* Digit of a TQ1_0 byte: the byte is 256 / 243 of a number of five ternary digits, rounded up, the
+ * highest digit first. */
+static int ternary(uint8_t byte, int digit)
+{
+    int rest = byte;
+    for (int i = 0; i < digit; i++)
+        rest = 3 * rest % 256;
+    return 3 * rest / 256;
+}
+
+static struct kc_weight ternary_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    struct kc_weight w = { 0, 0, 0, 0 };
+    if (type == QR_WEIGHT_TQ2_0)
+        w.q = bits(p + 32 * (k / 128) + k % 32, 2 * (k / 32 % 4), 2) - 1;
+    else if (k < 160)
+        w.q = ternary(p[k % 32], (int)(k / 32)) - 1;
+    else if (k < 240)
+        w.q = ternary(p[32 + k % 16], (int)((k - 160) / 16)) - 1;
+    else
+        w.q = ternary(p[48 + k % 4], (int)((k - 240) / 4)) - 1;
+    w.scale = half_at(p + (type == QR_WEIGHT_TQ2_0 ? 64 : 52));
+    return w;
+}
+
+/* Blocks of 64 and 128 values. */
+static struct kc_weight block64(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    struct kc_weight w = { 0, 0, 0, 0 };
+    if (type == QR_WEIGHT_NVFP4) { /* half of the scale, so that q is an integer */
+        const int e = bits(p + k / 16, 3, 4), m = bits(p + k / 16, 0, 3);
+        w.scale = p[k / 16] == 0x7f ? 0 : ldexp(e ? 8 + m : 2 * m, e - 11);
+        w.q = (int)(2 * e2m1[bits(p + 4 + 8 * (k / 16) + k % 8, k % 16 < 8 ? 0 : 4, 4)]);
+    } else {
+        w.q = type == QR_WEIGHT_Q1_0 ? 2 * bits(p + 2, k, 1) - 1 : bits(p + 2, 2 * k, 2) - 1;
+        w.scale = half_at(p);
+    }
     return w;
 }
 
@@ -130,6 +225,16 @@ static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, siz
     case QR_WEIGHT_IQ3_XXS:
     case QR_WEIGHT_IQ3_S:
         return grid_weight(type, p, k);
+    case QR_WEIGHT_IQ2_XXS:
+    case QR_WEIGHT_IQ2_XS:
+    case QR_WEIGHT_IQ2_S:
+        return iq2_weight(type, p, k);
+    case QR_WEIGHT_IQ1_S:
+    case QR_WEIGHT_IQ1_M:
+        return iq1_weight(type, p, k);
+    case QR_WEIGHT_TQ1_0:
+    case QR_WEIGHT_TQ2_0:
+        return ternary_weight(type, p, k);
     default: /* IQ4_XS */
         w.q = iq4[nibble(p + 8 + 16 * (k / 32), i)];
         w.scale =
@@ -155,7 +260,9 @@ struct kc_weight kc_weight_at(enum qr_weight_type type, const uint8_t *row, size
         w.value = (double)f;
         return w;
     }
-    w = info->block_elems == 32 ? block32(type, p, k % 32) : block256(type, p, k % 256);
+    w = info->block_elems == 32    ? block32(type, p, k % 32)
+        : info->block_elems == 256 ? block256(type, p, k % 256)
+                                   : block64(type, p, k % info->block_elems);
     w.value = (double)(float)(w.scale * w.q - w.min);
     return w;
 }
@@ -164,25 +271,51 @@ int kc_sub_block(enum qr_weight_type type)
 {
     if (qr_weight_type_info(type)->block_elems == 1)
         return 0;
-    return type == QR_WEIGHT_Q2_K || type == QR_WEIGHT_Q3_K || type == QR_WEIGHT_Q6_K ? 16 : 32;
+    switch (type) {
+    case QR_WEIGHT_Q2_K:
+    case QR_WEIGHT_Q3_K:
+    case QR_WEIGHT_Q6_K:
+    case QR_WEIGHT_NVFP4:
+    case QR_WEIGHT_IQ1_M:
+    case QR_WEIGHT_IQ2_XS:
+    case QR_WEIGHT_IQ2_S:
+        return 16;
+    default:
+        return 32;
+    }
 }
 
 bool kc_has_min(enum qr_weight_type type)
 {
     return type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q2_K ||
-           type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K;
+           type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K || type == QR_WEIGHT_IQ1_S;
 }
 
 /* Offset of the f16 scale in a block; with minimums, theirs follows. */
 static int half_offset(enum qr_weight_type type)
 {
-    return type == QR_WEIGHT_Q2_K   ? 80
-           : type == QR_WEIGHT_Q3_K ? 108
-           : type == QR_WEIGHT_Q6_K ? 208
-                                    : 0;
+    return type == QR_WEIGHT_Q2_K    ? 80
+           : type == QR_WEIGHT_Q3_K  ? 108
+           : type == QR_WEIGHT_Q6_K  ? 208
+           : type == QR_WEIGHT_TQ1_0 ? 52
+           : type == QR_WEIGHT_TQ2_0 ? 64
+                                     : 0;
 }
 
 static void set_half(uint8_t *p, uint16_t h) { memcpy(p, &h, sizeof h); }
+
+/* Sets the f16 scale of a block. That of IQ1_M is in the high nibbles of four words. */
+static void set_scale(enum qr_weight_type type, uint8_t *block, uint16_t h)
+{
+    if (type != QR_WEIGHT_IQ1_M) {
+        set_half(block + half_offset(type), h);
+        return;
+    }
+    for (int i = 0; i < 4; i++) {
+        uint8_t *high = block + 48 + 2 * i + 1;
+        *high = (uint8_t)((*high & 15) | (h >> (4 * i) & 15) << 4);
+    }
+}
 
 static uint16_t random_half(struct kc_env *env)
 {
@@ -211,9 +344,11 @@ void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8
             set_half(row, type == QR_WEIGHT_F16 ? kc_f16_bits(f) : kc_bf16_bits(f));
         else if (type == QR_WEIGHT_MXFP4)
             row[0] = (uint8_t)(extreme == 2 ? kc_int(env, 0, 3) : kc_int(env, 110, 140));
-        else
-            for (int i = 0; i < 1 + kc_has_min(type); i++)
-                set_half(row + half_offset(type) + 2 * i, random_half(env));
+        else if (type != QR_WEIGHT_NVFP4) {
+            set_scale(type, row, random_half(env));
+            if (kc_has_min(type) && type != QR_WEIGHT_IQ1_S)
+                set_half(row + half_offset(type) + 2, random_half(env));
+        }
     }
 }
 
@@ -226,7 +361,9 @@ void kc_poison_row(enum qr_weight_type type, size_t k, uint8_t *row)
             memcpy(row, &nan, sizeof nan);
         else if (type == QR_WEIGHT_MXFP4)
             row[0] = 255; /* has no NaN; 2^127 makes the outputs overflow */
+        else if (type == QR_WEIGHT_NVFP4)
+            memset(row, 255, 4); /* has no NaN; the largest scale */
         else
-            set_half(row + half_offset(type), type == QR_WEIGHT_BF16 ? 0x7fc0 : 0x7e00);
+            set_scale(type, row, type == QR_WEIGHT_BF16 ? 0x7fc0 : 0x7e00);
     }
 }

@@ -62,10 +62,12 @@ static void test_types(void **state)
 {
     (void)state;
     const uint64_t dims[2] = { 32, 1 };
-    static const uint32_t unknown[] = { 4, 5, 31, 32, 33, 36, 37, 38, 42, 1000, UINT32_MAX };
+    static const uint32_t unknown[] = { 4, 5, 31, 32, 33, 36, 37, 38, 43, 144, 1000, UINT32_MAX };
     expect_one("t", Q8_0, 2, dims, 0, QUIRE_OK, NULL);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         expect_one("some.weight", unknown[i], 2, dims, 0, QUIRE_E_UNSUPPORTED, "some.weight");
+    expect_one("t", 144, 2, dims, 0, QUIRE_E_UNSUPPORTED, "type IQ4_KS is a type of ik_llama.cpp;");
+    expect_one("t", 212, 2, dims, 0, QUIRE_E_UNSUPPORTED, "type Q4_K_R4 has rows repacked");
     const uint64_t odd[2] = { 33, 1 }, half[2] = { 128, 2 };
     expect_one("t", Q8_0, 2, odd, 0, QUIRE_E_FORMAT, "not a multiple of 32");
     expect_one("t", 14, 2, half, 0, QUIRE_E_FORMAT, "not a multiple of 256");

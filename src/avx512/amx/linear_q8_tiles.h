@@ -169,10 +169,13 @@ QR_INLINE void tiles_unpack(struct qr_panel_format f, const uint8_t *group, size
     for (size_t panel = 0; panel < LINEAR_Q8_PANELS; panel++, group += panel_bytes) {
         const uint8_t *body = group + qr_panel_header_bytes(f, nb);
         linear_unpack_scales(f, group, nb, scales, panel * QR_PANEL_ROWS);
-        for (size_t b = 0; b < nb; b++, body += qr_panel_block_bytes(f))
+        vi32 delta = linear_load_delta(f, body);
+        for (size_t b = 0; b < nb; b++, body += qr_panel_block_bytes(f)) {
             QR_UNROLL_16 (int s = 0; s < 8; s++)
                 vi32_store(codes[panel].step[8 * b + (size_t)s],
-                           _mm512_sub_epi8(linear_code(f, true, body, s), offset));
+                           _mm512_sub_epi8(linear_code(f, true, body, delta, s), offset));
+            delta = vi32_shr(delta, 4); /* four entries per block */
+        }
         p->w[panel] = codes[panel].step[0];
     }
     p->scale = scales->scale[0];
