@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* char_group.h - groups of characters that patterns rarely tell apart, and alphabets: sets of groups,
- * bit g for group g. */
+/* char_group.h - groups of characters that patterns rarely tell apart, and alphabets: sets of
+ * groups, bit g for group g. */
 #ifndef QR_GRAMMAR_CORE_CHAR_GROUP_H
 #define QR_GRAMMAR_CORE_CHAR_GROUP_H
 #include <stdint.h>
@@ -8,14 +8,14 @@
 typedef uint32_t qr_alphabet;
 
 enum {
-    QR_GROUP_OTHER = 0,      /* ASCII characters that are in none of the following groups */
+    QR_GROUP_OTHER = 0, /* ASCII characters that are in none of the following groups */
     QR_GROUP_DIGIT = 1,
-    QR_GROUP_LOWER_HEX = 2,  /* a to f */
-    QR_GROUP_LOWER = 3,      /* g to z */
+    QR_GROUP_LOWER_HEX = 2, /* a to f */
+    QR_GROUP_LOWER = 3,     /* g to z */
     QR_GROUP_UPPER_HEX = 4,
     QR_GROUP_UPPER = 5,
-    QR_GROUP_SINGLE = 6,     /* groups of one character each: those of QR_GROUP_SINGLES */
-    QR_GROUP_WIDE = 24,      /* groups of characters from U+0080, by the first byte in UTF-8 */
+    QR_GROUP_SINGLE = 6, /* groups of one character each: those of QR_GROUP_SINGLES */
+    QR_GROUP_WIDE = 24,  /* groups of characters from U+0080, by the first byte in UTF-8 */
     QR_N_GROUPS = 32
 };
 #define QR_GROUP_SINGLES " _-./:,@#+=%&?!'\"\\" /* 18 characters */

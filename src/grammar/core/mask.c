@@ -2,11 +2,9 @@
 #include "grammar/core/mask.h"
 #include "base/error.h"
 #include "grammar/core/run.h"
-#include "grammar/regex/json_string.h"
 #include <string.h>
 
 enum {
-    MAX_COVER = 3000,    /* pairs of a search whether a state covers a slice */
     CACHED_MASKS = 48,   /* 16 KiB each with 128k tokens */
     MAX_CACHED_PAIRS = 4 /* states of more pairs are not remembered */
 };
@@ -27,7 +25,6 @@ struct level {
 struct qr_masks {
     const struct quire_grammar_vocab *vocab;
     struct qr_automaton *automaton;
-    qr_regex inner[QR_N_SLICES]; /* what the tokens of a slice match */
     uint8_t *covered; /* [covered_capacity] by state of the lexer: slice + 1; 0 unknown */
     size_t covered_capacity;
     struct qr_runs runs;
@@ -41,20 +38,15 @@ struct qr_masks {
 quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_automaton *automaton,
                           struct qr_masks **out)
 {
-    static const struct qr_char_range plain[] = { { ' ', '!' }, { '#', '[' }, { ']', 0x10ffff } };
-    struct qr_regex_set *set = automaton->set;
     struct qr_masks *m = qr_calloc(automaton->a, 1, sizeof *m);
     *out = m;
     if (m == NULL)
         return QUIRE_E_NOMEM;
     m->vocab = vocab;
     m->automaton = automaton;
-    const qr_regex one = qr_utf8_class(set, plain, 3);
-    m->inner[QR_SLICE_SHORT] = qr_regex_repeat(set, one, 1, QR_SLICE_CHARS);
-    m->inner[QR_SLICE_PLAIN] = qr_regex_repeat(set, one, 1, QR_REGEX_UNBOUNDED);
     qr_runs_init(&m->runs, automaton->lexer, automaton->a);
     m->levels = qr_calloc(automaton->a, vocab->max_bytes + 1, sizeof *m->levels);
-    return m->levels != NULL ? qr_regex_set_status(set) : QUIRE_E_NOMEM;
+    return m->levels != NULL ? QUIRE_OK : QUIRE_E_NOMEM;
 }
 
 void qr_masks_free(struct qr_masks *m)
@@ -73,7 +65,8 @@ void qr_masks_free(struct qr_masks *m)
 
 uint64_t qr_masks_bytes(const struct qr_masks *m)
 {
-    uint64_t bytes = sizeof *m + m->covered_capacity + qr_runs_bytes(&m->runs) + m->pairs_capacity * sizeof *m->pairs;
+    uint64_t bytes = sizeof *m + m->covered_capacity + qr_runs_bytes(&m->runs) +
+                     m->pairs_capacity * sizeof *m->pairs;
     for (int i = 0; i < CACHED_MASKS; i++)
         bytes += m->cache[i].mask ? m->vocab->n_words * sizeof(uint32_t) : 0;
     return bytes;
@@ -81,7 +74,7 @@ uint64_t qr_masks_bytes(const struct qr_masks *m)
 
 /* ---- Slices ---- */
 
-/* The largest slice that a state of the lexer covers. */
+/* The largest slice whose tokens a state of the lexer allows inside its lexemes. */
 static quire_status find_slice(struct qr_masks *m, qr_lex_state lex, enum qr_slice *out)
 {
     *out = QR_SLICE_NONE;
@@ -89,20 +82,20 @@ static quire_status find_slice(struct qr_masks *m, qr_lex_state lex, enum qr_sli
         return QUIRE_OK;
     if (lex >= m->covered_capacity) {
         const size_t before = m->covered_capacity;
-        if (!qr_grow(m->automaton->a, (void **)&m->covered, &m->covered_capacity, lex + 1, 1))
+        if (!qr_grow(m->automaton->a, (void **)&m->covered, &m->covered_capacity, (size_t)lex + 1,
+                     1))
             return QUIRE_E_NOMEM;
         memset(m->covered + before, 0, m->covered_capacity - before);
     }
-    for (int s = QR_SLICE_PLAIN; m->covered[lex] == 0 && s > QR_SLICE_NONE; s--) {
-        bool covers;
-        QR_TRY(qr_lexer_covers(m->automaton->lexer, lex, m->inner[s], MAX_COVER, &covers));
-        if (covers)
-            m->covered[lex] = (uint8_t)(s + 1);
+    if (m->covered[lex] == 0) {
+        const uint32_t run = qr_lexer_plain_run(m->automaton->lexer, lex);
+        enum qr_slice s = QR_SLICE_PLAIN;
+        while (s > QR_SLICE_NONE && run < m->vocab->slice_chars[s])
+            s--;
+        m->covered[lex] = (uint8_t)(s + 1);
     }
-    if (m->covered[lex] == 0)
-        m->covered[lex] = QR_SLICE_NONE + 1;
     *out = m->covered[lex] - 1;
-    return QUIRE_OK;
+    return qr_regex_set_status(m->automaton->set);
 }
 
 /* ---- The walk ---- */
@@ -147,8 +140,8 @@ static quire_status step(struct qr_masks *m, unsigned depth, uint8_t byte)
     if (!qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity,
                  (size_t)to->at + from->n + 1, sizeof *m->pairs))
         return QUIRE_E_NOMEM;
-    const quire_status status = qr_automaton_step(m->automaton, level_pairs(m, from), from->n, byte,
-                                                  m->pairs + to->at, &n);
+    const quire_status status =
+        qr_automaton_step(m->automaton, level_pairs(m, from), from->n, byte, m->pairs + to->at, &n);
     to->n = (uint32_t)n;
     if (n == 1)
         to->one = m->pairs[to->at];
@@ -163,8 +156,8 @@ static quire_status find_cover(struct qr_masks *m, const struct qr_trie *trie,
     const qr_alphabet alphabet = trie->alphabets[node - trie->nodes];
     *covers = false;
     for (size_t i = 0; i < n && i < MAX_CACHED_PAIRS && !*covers; i++)
-        QR_TRY(qr_runs_cover(&m->runs, pairs[i].lex & ~QR_LEX_FRESH, alphabet, node->chars,
-                             covers));
+        QR_TRY(
+            qr_runs_cover(&m->runs, pairs[i].lex & ~QR_LEX_FRESH, alphabet, node->chars, covers));
     return QUIRE_OK;
 }
 
@@ -193,9 +186,9 @@ static quire_status visit(struct qr_masks *m, const struct qr_trie *trie,
 /* Visits a node below a single pair, as long as the bytes lead on inside its lexeme, which needs no
  * parser. *done: false if visit() has to do it. */
 static inline quire_status visit_inside(struct qr_masks *m, const struct qr_lex_tables *t,
-                                        const struct qr_trie *trie,
-                                        const struct qr_trie_node *node, uint32_t *mask,
-                                        const struct qr_trie_node **next, bool *done)
+                                        const struct qr_trie *trie, const struct qr_trie_node *node,
+                                        uint32_t *mask, const struct qr_trie_node **next,
+                                        bool *done)
 {
     const struct level *from = &m->levels[node->depth - 1];
     const size_t lex = from->one.lex & ~QR_LEX_FRESH;

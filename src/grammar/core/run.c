@@ -37,10 +37,7 @@ static qr_lex_state lead(const struct qr_lex_tables *t, qr_lex_state state, unsi
 }
 
 /* Whether a state can be followed. */
-static bool is_known(qr_lex_state state)
-{
-    return state != QR_LEX_DEAD && state != QR_LEX_UNKNOWN;
-}
+static bool is_known(qr_lex_state state) { return state != QR_LEX_DEAD && state != QR_LEX_UNKNOWN; }
 
 /* The groups of ASCII characters that all lead to the state that most characters lead to. */
 static void find_ascii(const struct qr_lex_tables *t, qr_lex_state state, struct qr_run *run)

@@ -21,27 +21,25 @@ struct token {
 /* Bytes of the character at p if a JSON string may hold it unescaped; else 0. */
 static uint32_t plain_char(const unsigned char *p, uint32_t size)
 {
-    const unsigned c = p[0];
-    const uint32_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    if (n == 0 || n > size || c < 0x20 || c == '"' || c == '\\')
-        return 0;
-    for (uint32_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    /* overlong forms, surrogates, beyond U+10FFFF */
-    if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) ||
-        (c == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
+    uint32_t cp;
+    const int n = qr_utf8_next(p, size, &cp);
+    return n > 0 && cp >= 0x20 && cp != '"' && cp != '\\' ? (uint32_t)n : 0;
 }
 
-static uint8_t slice_of(const unsigned char *p, uint32_t size)
+/* The smallest slice that has a token, whose characters are counted there. */
+static uint8_t slice_of(struct quire_grammar_vocab *v, const unsigned char *p, uint32_t size)
 {
     uint32_t chars = 0;
     for (uint32_t i = 0, n; i < size; i += n, chars++)
         if ((n = plain_char(p + i, size - i)) == 0)
             return QR_SLICE_NONE;
-    return chars <= QR_SLICE_CHARS ? QR_SLICE_SHORT : QR_SLICE_PLAIN;
+    const uint8_t slice = chars <= QR_SHORT_CHARS    ? QR_SLICE_SHORT
+                          : chars <= QR_MEDIUM_CHARS ? QR_SLICE_MEDIUM
+                                                     : QR_SLICE_PLAIN;
+    for (int s = slice; s < QR_N_SLICES; s++)
+        if (v->slice_chars[s] < chars)
+            v->slice_chars[s] = chars;
+    return slice;
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -74,7 +72,7 @@ static struct token *list_tokens(struct quire_grammar_vocab *v, size_t *n)
             type == QUIRE_TOKEN_UNKNOWN || size == 0 || size > MAX_TOKEN_BYTES)
             continue;
         const unsigned char *p = (const unsigned char *)bytes;
-        list[(*n)++] = (struct token){ p, (uint32_t)size, id, slice_of(p, (uint32_t)size) };
+        list[(*n)++] = (struct token){ p, (uint32_t)size, id, slice_of(v, p, (uint32_t)size) };
         v->max_bytes = size > v->max_bytes ? size : v->max_bytes;
     }
     if (list != NULL)
@@ -117,8 +115,8 @@ struct suffix {
 struct trie_builder {
     struct quire_grammar_vocab *v;
     struct qr_trie *trie;
-    uint32_t depth;          /* of the last node */
-    uint32_t *open;          /* [max_bytes + 1]; open[1 .. depth]: the last node and those above it */
+    uint32_t depth; /* of the last node */
+    uint32_t *open; /* [max_bytes + 1]; open[1 .. depth]: the last node and those above it */
     struct suffix *suffixes; /* [max_bytes + 1] of a token */
 };
 

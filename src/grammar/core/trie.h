@@ -26,15 +26,16 @@ struct qr_trie {
     size_t n, n_tokens, capacity, alphabets_capacity, tokens_capacity;
 };
 
-/* Slices: tokens of text that JSON strings hold unescaped, which are allowed or not as a whole in
- * most states of a string. A mask of a slice is OR-ed in and the trie without its tokens walked. */
+/* Slices: tokens of plain characters (regex/plain_run.h), which are allowed as a whole in most
+ * states of a string. A mask of a slice is copied, and the trie without its tokens walked. */
 enum qr_slice {
-    QR_SLICE_NONE,  /* no token */
-    QR_SLICE_SHORT, /* plain tokens of at most QR_SLICE_CHARS characters */
-    QR_SLICE_PLAIN, /* all plain tokens: characters from U+0020 but `"` and `\` */
+    QR_SLICE_NONE,   /* no token */
+    QR_SLICE_SHORT,  /* plain tokens of at most QR_SHORT_CHARS characters */
+    QR_SLICE_MEDIUM, /* of at most QR_MEDIUM_CHARS */
+    QR_SLICE_PLAIN,  /* all of them */
     QR_N_SLICES
 };
-#define QR_SLICE_CHARS 12
+enum { QR_SHORT_CHARS = 12, QR_MEDIUM_CHARS = 24 };
 
 /* Immutable. */
 struct quire_grammar_vocab {
@@ -45,6 +46,7 @@ struct quire_grammar_vocab {
     size_t n_tokens, n_words;          /* n_words: of a mask */
     struct qr_trie tries[QR_N_SLICES]; /* of the tokens outside the slice */
     uint32_t *slices[QR_N_SLICES];     /* [n_words] mask of each slice; NULL for NONE */
+    uint32_t slice_chars[QR_N_SLICES]; /* characters of the longest token of each slice */
     uint32_t *ends;                    /* [n_words] mask of the end-of-generation tokens */
     size_t max_bytes;                  /* of a token in the tries */
 };
