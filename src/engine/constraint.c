@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/handle.h"
 #include "grammar/matcher.h"
+#include "model/load/model.h"
 #include <math.h>
 
 /* Tokens before the forced ones that the tokenizer sees. */
@@ -120,7 +121,7 @@ quire_status qr_constraint_mask(struct quire_engine *e, struct qr_request *r, fl
     if (!c->matcher)
         return QUIRE_OK;
     QR_TRY(quire_grammar_matcher_mask(c->matcher, c->mask, c->n_words, err));
-    quire_grammar_apply_mask(c->mask, c->n_words, logits, e->vocab_size);
+    qr_mask_apply(e->model->kernels, c->mask, c->n_words, logits, e->vocab_size);
     if (any_possible(c, logits, e->vocab_size))
         return QUIRE_OK;
     *ends = quire_grammar_matcher_can_end(c->matcher);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/matcher.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include <math.h>
 #include <string.h>
 
@@ -117,37 +118,23 @@ quire_status quire_grammar_matcher_mask(struct quire_grammar_matcher *m, uint32_
                    (unsigned long long)m->committed);
 }
 
-/* Sets row[i] to -INFINITY where bit i is 0. Without shifts by i and without branches: compilers
- * vectorize it on all machines. */
-static void exclude(uint32_t bits, float row[32])
+void qr_mask_apply(const struct qr_kernels *k, const uint32_t *mask, size_t n_words, float *logits,
+                   size_t n_logits)
 {
-    static const uint32_t bit[32] = { 1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,
-                                      1u << 6,  1u << 7,  1u << 8,  1u << 9,  1u << 10, 1u << 11,
-                                      1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17,
-                                      1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
-                                      1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29,
-                                      1u << 30, 1u << 31 };
-    const uint32_t excluded = 0xff800000; /* -INFINITY */
-    uint32_t words[32];
-    memcpy(words, row, sizeof words);
-    for (unsigned i = 0; i < 32; i++) {
-        const uint32_t keep = (bits & bit[i]) == bit[i] ? UINT32_MAX : 0;
-        words[i] = (words[i] & keep) | (excluded & ~keep);
-    }
-    memcpy(row, words, sizeof words);
+    const size_t n = n_logits / 32 < n_words ? n_logits : 32 * n_words;
+    k->mask_logits(logits, mask, n);
+    for (size_t i = n; i < n_logits; i++)
+        logits[i] = -INFINITY;
 }
 
 void quire_grammar_apply_mask(const uint32_t *mask, size_t n_words, float *logits, size_t n_logits)
 {
+    const struct qr_kernels *k;
     if (mask == NULL || logits == NULL)
         return;
-    const size_t n = n_logits / 32 < n_words ? n_logits / 32 : n_words;
-    for (size_t w = 0; w < n; w++)
-        if (mask[w] != UINT32_MAX)
-            exclude(mask[w], logits + 32 * w);
-    for (size_t i = 32 * n; i < n_logits; i++)
-        if (i / 32 >= n_words || !(mask[i / 32] >> (i % 32) & 1))
-            logits[i] = -INFINITY;
+    if (qr_kernels_get(NULL, &k, NULL) != QUIRE_OK) /* QUIRE_ISA names no level */
+        k = qr_level_table(0);
+    qr_mask_apply(k, mask, n_words, logits, n_logits);
 }
 
 /* ---- Tokens ---- */

@@ -38,6 +38,11 @@ struct quire_grammar_matcher {
 /* The state after the last token. */
 const struct qr_pair *qr_matcher_state(const struct quire_grammar_matcher *m, size_t *n);
 
+/* quire_grammar_apply_mask() with the kernels of a level: the bits do not depend on it. */
+struct qr_kernels;
+void qr_mask_apply(const struct qr_kernels *k, const uint32_t *mask, size_t n_words, float *logits,
+                   size_t n_logits);
+
 /* Fails with the message of a status of the automaton. */
 quire_status qr_matcher_fail(const struct quire_grammar_matcher *m, quire_status status,
                              struct quire_error *err);

@@ -95,8 +95,7 @@ static uint32_t run_of_and(struct qr_regex_set *set, const struct qr_regex_node 
     return run == QR_REGEX_UNBOUNDED ? run : 0;
 }
 
-static uint32_t run_of_or(struct qr_regex_set *set, const struct qr_regex_node *n,
-                          unsigned *visits)
+static uint32_t run_of_or(struct qr_regex_set *set, const struct qr_regex_node *n, unsigned *visits)
 {
     uint32_t longest = 0;
     for (uint32_t i = 0; i < n->b; i++) {
