@@ -60,9 +60,9 @@ quire_status quire_grammar_matcher_create(struct quire_grammar *grammar,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     QR_TRY(qr_handle_check(grammar, QR_KIND_GRAMMAR, "grammar", err));
-    pthread_mutex_lock(&grammar->lock);
+    qr_grammar_lock(&grammar->lock);
     const struct qr_pair start = qr_automaton_start(grammar->automaton);
-    pthread_mutex_unlock(&grammar->lock);
+    qr_grammar_unlock(&grammar->lock);
     return create(grammar, &start, 1, out, err);
 }
 
@@ -105,9 +105,9 @@ quire_status quire_grammar_matcher_mask(struct quire_grammar_matcher *m, uint32_
                        m->grammar->vocab->n_words);
     size_t n;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock_mask(&m->grammar->lock);
     const quire_status status = qr_masks_compute(m->grammar->masks, pairs, n, mask);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock_mask(&m->grammar->lock);
     if (status != QUIRE_OK)
         return qr_matcher_fail(m, status, err);
     for (size_t i = 0; i < n_words; i++)
@@ -176,9 +176,9 @@ quire_status quire_grammar_matcher_commit(struct quire_grammar_matcher *m, const
             return qr_fail(err, QUIRE_E_RANGE, "tokens[%zu] = %d: the vocabulary has %zu tokens", i,
                            (int)tokens[i], m->grammar->vocab->n_tokens);
     const size_t before = m->n;
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const quire_status status = follow(m, tokens, n_tokens, true, &done);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     if (status == QUIRE_OK && done == n_tokens) {
         m->committed += n_tokens;
         return QUIRE_OK;
@@ -199,9 +199,9 @@ size_t quire_grammar_matcher_check(struct quire_grammar_matcher *m, const int32_
         return 0;
     while (n < n_tokens && tokens[n] >= 0 && (size_t)tokens[n] < m->grammar->vocab->n_tokens)
         n++;
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const quire_status status = follow(m, tokens, n, false, &done);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return status == QUIRE_OK ? done : 0;
 }
 
@@ -237,9 +237,9 @@ bool quire_grammar_matcher_can_end(const struct quire_grammar_matcher *m)
     if (!qr_handle_is(m, QR_KIND_GRAMMAR_MATCHER))
         return false;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const bool accepts = qr_automaton_accepts(m->grammar->automaton, pairs, n);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return accepts;
 }
 
@@ -250,11 +250,11 @@ bool quire_grammar_matcher_must_end(struct quire_grammar_matcher *m)
         return false;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
     const struct qr_automaton *a = m->grammar->automaton;
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     bool must = qr_automaton_accepts(a, pairs, n);
     for (size_t i = 0; i < n; i++)
         must = must && (pairs[i].lex & ~QR_LEX_FRESH) == QR_LEX_DEAD &&
                !a->rows[pairs[i].row].has_tokens;
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return must;
 }

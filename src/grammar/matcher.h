@@ -4,7 +4,7 @@
 #define QR_GRAMMAR_MATCHER_H
 #include "grammar/core/mask.h"
 #include "grammar/cursor.h"
-#include <pthread.h>
+#include "grammar/lock.h"
 #include <quire/grammar.h>
 
 struct quire_grammar {
@@ -18,7 +18,7 @@ struct quire_grammar {
     uint64_t max_bytes;
     double compile_seconds;
     /* automaton and masks are built lazily: the lock covers all that follows */
-    pthread_mutex_t lock;
+    struct qr_grammar_lock lock;
     struct qr_automaton *automaton;
     struct qr_masks *masks;
 };

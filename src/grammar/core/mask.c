@@ -5,8 +5,9 @@
 #include <string.h>
 
 enum {
-    CACHED_MASKS = 48,   /* 16 KiB each with 128k tokens */
-    MAX_CACHED_PAIRS = 4 /* states of more pairs are not remembered */
+    CACHED_MASKS = 48,    /* 16 KiB each with 128k tokens */
+    MAX_CACHED_PAIRS = 4, /* states of more pairs are not remembered */
+    NODES_PER_YIELD = 512 /* of a trie: about 2 us */
 };
 
 struct cached_mask {
@@ -25,6 +26,8 @@ struct level {
 struct qr_masks {
     const struct quire_grammar_vocab *vocab;
     struct qr_automaton *automaton;
+    void (*yield)(void *); /* or NULL */
+    void *yield_arg;
     uint8_t *covered; /* [covered_capacity] by state of the lexer: slice + 1; 0 unknown */
     size_t covered_capacity;
     struct qr_runs runs;
@@ -36,7 +39,7 @@ struct qr_masks {
 };
 
 quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_automaton *automaton,
-                          struct qr_masks **out)
+                          void (*yield)(void *), void *arg, struct qr_masks **out)
 {
     struct qr_masks *m = qr_calloc(automaton->a, 1, sizeof *m);
     *out = m;
@@ -44,6 +47,8 @@ quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_aut
         return QUIRE_E_NOMEM;
     m->vocab = vocab;
     m->automaton = automaton;
+    m->yield = yield;
+    m->yield_arg = arg;
     qr_runs_init(&m->runs, automaton->lexer, automaton->a);
     m->levels = qr_calloc(automaton->a, vocab->max_bytes + 1, sizeof *m->levels);
     return m->levels != NULL ? QUIRE_OK : QUIRE_E_NOMEM;
@@ -220,15 +225,16 @@ static quire_status walk(struct qr_masks *m, const struct qr_trie *trie, uint32_
 {
     const struct qr_trie_node *node = trie->nodes, *end = node + trie->n, *next;
     struct qr_lex_tables t = qr_lexer_tables(m->automaton->lexer);
-    while (node < end) {
+    for (uint32_t n = 1; node < end; node = next, n++) {
         bool done = false;
         if (m->levels[node->depth - 1].n == 1)
             QR_TRY(visit_inside(m, &t, trie, node, mask, &next, &done));
-        if (!done) {
+        if (!done)
             QR_TRY(visit(m, trie, node, mask, &next));
+        if (m->yield != NULL && (!done || n % NODES_PER_YIELD == 0))
+            m->yield(m->yield_arg);
+        if (!done || n % NODES_PER_YIELD == 0)
             t = qr_lexer_tables(m->automaton->lexer);
-        }
-        node = next;
     }
     return QUIRE_OK;
 }
