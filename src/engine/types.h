@@ -65,8 +65,8 @@ struct qr_constraint {
     size_t n_draft; /* tokens of the draft model that the matcher is ahead of the answer */
     struct qr_shared_grammar *shared; /* reference to a grammar of the engine's cache, or NULL */
     bool waits;                       /* in this step: others are sampled before */
-    /* the mask that is computed ahead: protected by the lock of qr_mask_ahead, while it is under way
-     * used by its thread together with matcher and mask */
+    /* the mask that is computed ahead: protected by the lock of qr_mask_ahead; while it is under
+     * way, its thread uses them together with matcher and mask */
     enum { QR_MASK_NONE, QR_MASK_QUEUED, QR_MASK_RUNNING, QR_MASK_FINISHED } ahead;
     struct qr_constraint *next_ahead; /* in the queue */
     quire_status ahead_status;

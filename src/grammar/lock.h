@@ -2,8 +2,8 @@
 /* lock.h - the lock of a grammar, whose automaton is built while it is used.
  *
  * Most calls hold it for microseconds, masks sometimes for milliseconds. So the computation of a
- * mask yields: between its steps it lets those through that wait for the lock. One mask of a grammar
- * is computed at a time, others wait for its end. */
+ * mask yields: between its steps it lets those through that wait for the lock. One mask of a
+ * grammar is computed at a time, others wait for its end. */
 #ifndef QR_GRAMMAR_LOCK_H
 #define QR_GRAMMAR_LOCK_H
 #include <pthread.h>

@@ -9,30 +9,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QR_KERNELS_OPS(X)                                                                             \
-    /* out[n] = x[n] * (1 / sqrt(mean(x^2) + eps)) * (w[n] + w_add); w NULL = 1; out may be x */      \
-    X(void, rms_norm,                                                                                 \
-      (float *out, const float *x, const float *w, float w_add, float eps, size_t n))                 \
-    /* out[n] = (x - mean) / sqrt(var + eps) * (w + w_add) + b; w, b NULL = 1, 0; out may be x */     \
-    X(void, layer_norm,                                                                               \
-      (float *out, const float *x, const float *w, const float *b, float w_add, float eps,            \
-       size_t n))                                                                                     \
-    /* gate[n] = silu(gate) * up; up NULL: the activation alone. gelu_*: likewise. */                 \
-    X(void, silu_mul, (float *gate, const float *up, size_t n))                                       \
-    X(void, gelu_tanh_mul, (float *gate, const float *up, size_t n))                                  \
-    X(void, gelu_erf_mul, (float *gate, const float *up, size_t n))                                   \
-    /* y[n] = fma(a, x, y) */                                                                         \
-    X(void, axpy, (float *y, float a, const float *x, size_t n))                                      \
-    /* x[n] *= a */                                                                                   \
-    X(void, scale, (float *x, float a, size_t n))                                                     \
-    /* x[n] += b[n] */                                                                                \
-    X(void, add, (float *x, const float *b, size_t n))                                                \
-    /* x[n] = cap * tanh(x / cap) */                                                                  \
-    X(void, soft_cap, (float *x, float cap, size_t n))                                                \
-    /* Rotates one head. half != 0: pairs (i, i + n/2); else (2i, 2i+1). c, s: [n/2]; n even. */      \
-    X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))                     \
-    /* x[i] = -infinity where bit i % 32 of mask[i / 32] is 0; the bits of others stay as they are. \
-     * Bits from n on are not looked at. */ \
+#define QR_KERNELS_OPS(X)                                                                          \
+    /* out[n] = x[n] * (1 / sqrt(mean(x^2) + eps)) * (w[n] + w_add); w NULL = 1; out may be x */   \
+    X(void, rms_norm,                                                                              \
+      (float *out, const float *x, const float *w, float w_add, float eps, size_t n))              \
+    /* out[n] = (x - mean) / sqrt(var + eps) * (w + w_add) + b; w, b NULL = 1, 0; out may be x */  \
+    X(void, layer_norm,                                                                            \
+      (float *out, const float *x, const float *w, const float *b, float w_add, float eps,         \
+       size_t n))                                                                                  \
+    /* gate[n] = silu(gate) * up; up NULL: the activation alone. gelu_*: likewise. */              \
+    X(void, silu_mul, (float *gate, const float *up, size_t n))                                    \
+    X(void, gelu_tanh_mul, (float *gate, const float *up, size_t n))                               \
+    X(void, gelu_erf_mul, (float *gate, const float *up, size_t n))                                \
+    /* y[n] = fma(a, x, y) */                                                                      \
+    X(void, axpy, (float *y, float a, const float *x, size_t n))                                   \
+    /* x[n] *= a */                                                                                \
+    X(void, scale, (float *x, float a, size_t n))                                                  \
+    /* x[n] += b[n] */                                                                             \
+    X(void, add, (float *x, const float *b, size_t n))                                             \
+    /* x[n] = cap * tanh(x / cap) */                                                               \
+    X(void, soft_cap, (float *x, float cap, size_t n))                                             \
+    /* Rotates one head. half != 0: pairs (i, i + n/2); else (2i, 2i+1). c, s: [n/2]; n even. */   \
+    X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))                  \
+    /* x[n] = -infinity where bit i % 32 of mask[i / 32] is 0; others keep their bits */           \
     X(void, mask_logits, (float *x, const uint32_t *mask, size_t n))
 
 #endif
