@@ -4,7 +4,9 @@
 #include "bench_measure.h"
 #include "bench_table.h"
 #include "bench_team.h"
+#include <quire/grammar.h>
 #include <quire/sampling.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -242,7 +244,53 @@ static quire_status sampler_rows(struct bench *b, struct quire_error *err)
     free(c);
     return st;
 }
+/* ---- token masks */
+
+struct masking {
+    float *logits;
+    uint32_t mask[VOCAB / 32];
+};
+
+static quire_status apply_mask(void *arg, struct quire_error *err)
+{
+    struct masking *c = arg;
+    (void)err;
+    quire_grammar_apply_mask(c->mask, VOCAB / 32, c->logits, VOCAB);
+    return QUIRE_OK;
+}
+
+/* In strings few tokens are excluded, elsewhere almost all are. */
+static quire_status mask_rows(struct bench *b, struct quire_error *err)
+{
+    static const char *const names[] = { "mask: 1 of 300 tokens excluded, 128256 tokens",
+                                         "mask: every second token excluded",
+                                         "mask: all but 1 of 300 tokens excluded" };
+    uint64_t rng = b->o->seed + 9;
+    struct masking *c = calloc(1, sizeof *c);
+    if (c)
+        c->logits = calloc(VOCAB, sizeof *c->logits);
+    quire_status st = c && c->logits ? QUIRE_OK : QUIRE_E_NOMEM;
+    for (int row = 0; row < 3 && st == QUIRE_OK; row++) {
+        memset(c->mask, 0, sizeof c->mask);
+        for (int i = 0; i < VOCAB; i++) {
+            const bool rare = bench_random(&rng) % 300 == 0, half = bench_random(&rng) % 2;
+            const bool allowed = row == 0 ? !rare : row == 1 ? half : rare;
+            c->mask[i / 32] |= (uint32_t)allowed << (i % 32);
+        }
+        st = put(b, names[row], apply_mask, c, err);
+    }
+    if (c)
+        free(c->logits);
+    free(c);
+    return st;
+}
 #else
+static quire_status mask_rows(struct bench *b, struct quire_error *err)
+{
+    (void)b, (void)err;
+    return QUIRE_OK;
+}
+
 static quire_status sampler_rows(struct bench *b, struct quire_error *err)
 {
     (void)b, (void)err;
@@ -274,6 +322,8 @@ int bench_overhead(const struct bench_options *o)
         s = append_rows(&b, QUIRE_KV_FP8_E4M3, &err);
     if (s == QUIRE_OK)
         s = sampler_rows(&b, &err);
+    if (s == QUIRE_OK)
+        s = mask_rows(&b, &err);
     bench_table_end(&b.table);
     bench_document_end(&b.table);
     bench_machine_close(&b.machine);

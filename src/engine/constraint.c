@@ -3,7 +3,9 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "engine/mask_ahead.h"
 #include "grammar/matcher.h"
+#include "model/load/model.h"
 #include <math.h>
 
 /* Tokens before the forced ones that the tokenizer sees. */
@@ -94,6 +96,8 @@ quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
 void qr_constraint_free(struct quire_engine *e, struct qr_request *r)
 {
     struct qr_constraint *c = &r->constraint;
+    if (c->matcher)
+        qr_mask_ahead_drop(&e->mask_ahead, c);
     quire_grammar_matcher_destroy(c->matcher);
     qr_free(e->allocator, c->mask, c->n_words, sizeof *c->mask);
     qr_grammar_cache_release(&e->grammars, c->shared);
@@ -112,6 +116,23 @@ static bool any_possible(const struct qr_constraint *c, const float *logits, uin
     return false;
 }
 
+void qr_constraint_compute_ahead(struct quire_engine *e, struct qr_request *r)
+{
+    /* a draft needs the masks behind its tokens, which are not known yet */
+    const bool can = r->constraint.matcher && !r->draft && !r->finished;
+    if (can && __atomic_load_n(&e->thread_started, __ATOMIC_ACQUIRE))
+        qr_mask_ahead_queue(&e->mask_ahead, &r->constraint);
+}
+
+static quire_status find_mask(struct quire_engine *e, struct qr_constraint *c,
+                              struct quire_error *err)
+{
+    quire_status status;
+    return qr_mask_ahead_take(&e->mask_ahead, c, &status, err)
+               ? status
+               : quire_grammar_matcher_mask(c->matcher, c->mask, c->n_words, err);
+}
+
 quire_status qr_constraint_mask(struct quire_engine *e, struct qr_request *r, float *logits,
                                 bool *ends, struct quire_error *err)
 {
@@ -119,8 +140,8 @@ quire_status qr_constraint_mask(struct quire_engine *e, struct qr_request *r, fl
     *ends = false;
     if (!c->matcher)
         return QUIRE_OK;
-    QR_TRY(quire_grammar_matcher_mask(c->matcher, c->mask, c->n_words, err));
-    quire_grammar_apply_mask(c->mask, c->n_words, logits, e->vocab_size);
+    QR_TRY(find_mask(e, c, err));
+    qr_mask_apply(e->model->kernels, c->mask, c->n_words, logits, e->vocab_size);
     if (any_possible(c, logits, e->vocab_size))
         return QUIRE_OK;
     *ends = quire_grammar_matcher_can_end(c->matcher);
@@ -130,13 +151,14 @@ quire_status qr_constraint_mask(struct quire_engine *e, struct qr_request *r, fl
                            "token that the grammar allows");
 }
 
-quire_status qr_constraint_commit(struct qr_request *r, int32_t token, bool *ends,
-                                  struct quire_error *err)
+quire_status qr_constraint_commit(struct quire_engine *e, struct qr_request *r, int32_t token,
+                                  bool *ends, struct quire_error *err)
 {
     struct qr_constraint *c = &r->constraint;
     *ends = false;
     if (!c->matcher)
         return QUIRE_OK;
+    qr_mask_ahead_drop(&e->mask_ahead, c); /* a mask before this token */
     QR_TRY(quire_grammar_matcher_commit(c->matcher, &token, 1, err));
     quire_grammar_matcher_trim(c->matcher, 0); /* answers do not go back */
     *ends = quire_grammar_matcher_must_end(c->matcher);

@@ -15,13 +15,15 @@ quire_status qr_constraint_init(struct quire_engine *e, struct qr_request *r,
                                 const struct quire_request_params *p, struct quire_error *err);
 void qr_constraint_free(struct quire_engine *e, struct qr_request *r); /* safe on zeroes */
 
+/* Begins to compute the mask of the next token while other things are done, where that pays. */
+void qr_constraint_compute_ahead(struct quire_engine *e, struct qr_request *r);
 /* Excludes the tokens that the grammar does not allow next from a row of logits. *ends: none of the
  * others is left, and the text may end here. QUIRE_E_MISMATCH none is left and it may not. */
 quire_status qr_constraint_mask(struct quire_engine *e, struct qr_request *r, float *logits,
                                 bool *ends, struct quire_error *err);
 /* A token that was appended, other than one that ends the answer. *ends: nothing may follow. */
-quire_status qr_constraint_commit(struct qr_request *r, int32_t token, bool *ends,
-                                  struct quire_error *err);
+quire_status qr_constraint_commit(struct quire_engine *e, struct qr_request *r, int32_t token,
+                                  bool *ends, struct quire_error *err);
 /* Tokens that must follow, for the logits of which nothing needs to be sampled: tokens[0 .. *n),
  * capacity QR_MAX_FORCED. */
 quire_status qr_constraint_forced(const struct quire_engine *e, struct qr_request *r,

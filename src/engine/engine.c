@@ -10,6 +10,7 @@
 #include "engine/draft_model_open.h"
 #include "engine/drive.h"
 #include "engine/kv_setup.h"
+#include "engine/mask_ahead.h"
 #include "engine/open_model.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
@@ -380,6 +381,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
         s = open_parts(e, &p, err);
     if (s == QUIRE_OK)
         s = qr_grammar_cache_init(&e->grammars, e->tokenizer, e->allocator, err);
+    if (s == QUIRE_OK)
+        s = qr_mask_ahead_init(&e->mask_ahead, err);
     if (s != QUIRE_OK)
         quire_engine_close(e);
     else
@@ -394,6 +397,8 @@ void quire_engine_close(struct quire_engine *e)
     if (!qr_handle_end(e, QR_KIND_ENGINE))
         return;
     qr_engine_stop_thread(e);
+    if (qr_engine_is_forked(e)) /* its thread is in the parent process */
+        e->mask_ahead = (struct qr_mask_ahead){ 0 };
     for (uint32_t i = 0; e->requests && i < e->n_requests; i++)
         qr_request_destroy(e, &e->requests[i]);
     qr_free(e->allocator, e->requests, e->n_requests, sizeof *e->requests);
@@ -411,6 +416,7 @@ void quire_engine_close(struct quire_engine *e)
     /* fails only while contexts exist, and the only one is destroyed */
     (void)quire_model_close(e->own_model);
     qr_prompt_close_template(e);
+    qr_mask_ahead_free(&e->mask_ahead);
     qr_grammar_cache_free(&e->grammars);
     quire_tokenizer_close(e->own_tokenizer);
     quire_threads_destroy(e->own_threads);

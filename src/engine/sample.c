@@ -7,6 +7,7 @@
 #include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/finish.h"
+#include "engine/mask_ahead.h"
 #include "engine/request.h"
 #include "engine/speculation/verify.h"
 #include "engine/vector.h"
@@ -46,7 +47,7 @@ static quire_status append_token(struct quire_engine *e, struct qr_request *r, i
         return QUIRE_OK;
     }
     bool stopped, complete;
-    QR_TRY(qr_constraint_commit(r, token, &complete, err));
+    QR_TRY(qr_constraint_commit(e, r, token, &complete, err));
     QR_TRY(qr_output_text_push(&r->output, token, &stopped, err));
     r->keys[r->task.n_tokens] = token;
     r->tokens[r->task.n_tokens++] = token;
@@ -201,6 +202,7 @@ static void sample(struct quire_engine *e, struct qr_request *r, float *logits)
     struct answer_rows rows;
     init_rows(&rows, e, r, logits);
     take_rest(&rows, next_token(&rows, logits));
+    qr_constraint_compute_ahead(e, r);
 }
 
 static quire_status sample_row(void *user, uint32_t row, int32_t *token, bool *ends)
@@ -250,28 +252,39 @@ static void end_prompt(struct quire_engine *e, struct qr_request *r)
     qr_request_flush_and_finish(e, r, QUIRE_FINISH_LENGTH);
 }
 
+/* Samples or ends one request whose tokens of this step are computed. */
+static void sample_complete(struct quire_engine *e, struct qr_request *r, float *logits)
+{
+    if (r->vector.task != QUIRE_TASK_GENERATE) {
+        qr_vector_finish(e, r);
+        return;
+    }
+    if (r->leader->beams) {
+        qr_beam_take_logits(e, r, logits);
+        return;
+    }
+    if (r->group_waits)
+        fork_group(e, r, logits);
+    if (r->flags & QUIRE_REQUEST_PROMPT_ONLY)
+        end_prompt(e, r);
+    else if (r->draft)
+        verify_draft(e, r, logits);
+    else
+        sample(e, r, logits);
+}
+
+/* Those whose masks are under way on another thread come last. */
 void qr_sample_step(struct quire_engine *e)
 {
-    for (uint32_t i = 0; i < e->batch.n_complete; i++) {
-        struct qr_request *r = qr_request_of(e->batch.complete[i]);
-        float *logits = e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size;
-        if (r->finished) /* the logits of its prompt had NaN, or its search is over */
-            continue;
-        if (r->vector.task != QUIRE_TASK_GENERATE) {
-            qr_vector_finish(e, r);
-            continue;
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t i = 0; i < e->batch.n_complete; i++) {
+            struct qr_request *r = qr_request_of(e->batch.complete[i]);
+            if (pass == 0)
+                r->constraint.waits = r->constraint.matcher &&
+                                      qr_mask_ahead_is_running(&e->mask_ahead, &r->constraint);
+            if (r->finished) /* the logits of its prompt had NaN, or its search is over */
+                continue;
+            if (r->constraint.waits == (pass == 1))
+                sample_complete(e, r, e->logits + (size_t)e->batch.first_logits[i] * e->vocab_size);
         }
-        if (r->leader->beams) {
-            qr_beam_take_logits(e, r, logits);
-            continue;
-        }
-        if (r->group_waits)
-            fork_group(e, r, logits);
-        if (r->flags & QUIRE_REQUEST_PROMPT_ONLY)
-            end_prompt(e, r);
-        else if (r->draft)
-            verify_draft(e, r, logits);
-        else
-            sample(e, r, logits);
-    }
 }

@@ -9,6 +9,7 @@
 #include "engine/draft_model.h"
 #include "engine/encode_step.h"
 #include "engine/finish.h"
+#include "engine/mask_ahead.h"
 #include "engine/prompt_logprobs.h"
 #include "engine/request.h"
 #include "engine/sample.h"
@@ -124,6 +125,8 @@ static void check_machine(struct quire_engine *e)
     if (now - e->machine_time < MACHINE_CHECK_SECONDS)
         return;
     const uint64_t signature = qr_cpu_signature();
+    if (e->n_cpus == 0 || e->team_size.machine != signature)
+        e->n_cpus = quire_threads_default_count();
     qr_team_size_set_machine(&e->team_size, signature);
     if (e->draft_model)
         qr_team_size_set_machine(&e->draft_model->team_size, signature);
@@ -158,6 +161,22 @@ static void fail_step(struct quire_engine *e, quire_status status, const struct 
     }
 }
 
+/* The forward pass. No mask is begun while its team occupies all CPUs. */
+static quire_status run_forward(struct quire_engine *e, struct quire_error *err)
+{
+    if (e->encodes)
+        return qr_encode_step(e, err);
+    const bool busy =
+        qr_team_size_choose(&e->team_size, e->batch.n_seqs, e->batch.n_tokens) >= e->n_cpus;
+    if (busy)
+        qr_mask_ahead_pause(&e->mask_ahead);
+    const quire_status s = qr_forward(e->context, &e->team_size, &e->batch, e->logits,
+                                      e->batch.pools ? e->vectors.hidden : NULL, err);
+    if (busy)
+        qr_mask_ahead_resume(&e->mask_ahead);
+    return s;
+}
+
 static quire_status compute(struct quire_engine *e, struct quire_error *err)
 {
     struct quire_error local = QUIRE_ERROR_INIT;
@@ -169,9 +188,7 @@ static quire_status compute(struct quire_engine *e, struct quire_error *err)
     }
     quire_status s = qr_batch_build(&e->batch, &e->scheduler, &local);
     if (s == QUIRE_OK)
-        s = e->encodes ? qr_encode_step(e, &local)
-                       : qr_forward(e->context, &e->team_size, &e->batch, e->logits,
-                                    e->batch.pools ? e->vectors.hidden : NULL, &local);
+        s = run_forward(e, &local);
     if (s == QUIRE_E_BUSY)
         return qr_fail(err, s, "%s", local.msg);
     if (s != QUIRE_OK) {

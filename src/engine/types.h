@@ -60,10 +60,28 @@ struct qr_beam_search;
 /* The grammar of an answer; all zero: none. */
 struct qr_constraint {
     struct quire_grammar_matcher *matcher;
-    uint32_t *mask; /* [n_words] scratch */
+    uint32_t *mask; /* [n_words] of the next token, or scratch */
     size_t n_words;
     size_t n_draft; /* tokens of the draft model that the matcher is ahead of the answer */
     struct qr_shared_grammar *shared; /* reference to a grammar of the engine's cache, or NULL */
+    bool waits;                       /* in this step: others are sampled before */
+    /* the mask that is computed ahead: protected by the lock of qr_mask_ahead; while it is under
+     * way, its thread uses them together with matcher and mask */
+    enum { QR_MASK_NONE, QR_MASK_QUEUED, QR_MASK_RUNNING, QR_MASK_FINISHED } ahead;
+    struct qr_constraint *next_ahead; /* in the queue */
+    quire_status ahead_status;
+    struct quire_error ahead_error;
+};
+
+/* The thread that computes masks ahead (mask_ahead.h); all zero: none. */
+struct qr_mask_ahead {
+    pthread_t thread;
+    bool ready, started, failed; /* of the thread that runs the steps */
+    pthread_mutex_t lock;
+    pthread_cond_t queued, finished;
+    /* protected by `lock` */
+    struct qr_constraint *first; /* of the queue */
+    bool paused, stop;
 };
 
 /* One answer. A request with n answers is a group of n of these; the first one is its leader. */
@@ -224,6 +242,8 @@ struct quire_engine {
     struct qr_request *first_ready, *last_ready; /* answers with an event */
     uint64_t n_ready;                            /* that were ever added to the list */
     struct qr_grammar_cache grammars;
+    struct qr_mask_ahead mask_ahead;
+    uint32_t n_cpus; /* that the process may use */
 };
 
 #endif

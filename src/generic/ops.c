@@ -102,6 +102,13 @@ void qr_rope_generic(float *x, const float *c, const float *s, size_t n, int hal
     }
 }
 
+void qr_mask_logits_generic(float *x, const uint32_t *mask, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!(mask[i / 32] >> (i % 32) & 1))
+            x[i] = -INFINITY;
+}
+
 void qr_init_ops_generic(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, rms_norm, generic);
@@ -114,4 +121,5 @@ void qr_init_ops_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, add, generic);
     QR_SET_KERNEL(k, soft_cap, generic);
     QR_SET_KERNEL(k, rope, generic);
+    QR_SET_KERNEL(k, mask_logits, generic);
 }

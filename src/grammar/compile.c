@@ -100,6 +100,8 @@ static quire_status limit_error(const struct quire_grammar *g, quire_status stat
     return qr_fail(err, status, "no memory for the grammar");
 }
 
+static void yield_lock(void *lock) { qr_grammar_lock_yield(lock); }
+
 /* From the nodes to the automaton. */
 static quire_status build_automaton(struct quire_grammar *g, struct qr_builder *b,
                                     struct quire_error *err)
@@ -114,7 +116,7 @@ static quire_status build_automaton(struct quire_grammar *g, struct qr_builder *
     quire_status status =
         qr_automaton_new(net, g->set, g->lexemes, (uint32_t)n, g->a, g->max_bytes, &g->automaton);
     if (status == QUIRE_OK)
-        status = qr_masks_new(g->vocab, g->automaton, &g->masks);
+        status = qr_masks_new(g->vocab, g->automaton, yield_lock, &g->lock, &g->masks);
     return status == QUIRE_OK ? QUIRE_OK : limit_error(g, status, err);
 }
 
@@ -163,8 +165,10 @@ quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
         g->allocator = *p.allocator;
         g->a = &g->allocator;
     }
-    pthread_mutex_init(&g->lock, NULL);
-    const quire_status status = compile(g, &p, start, err);
+    const int error = qr_grammar_lock_init(&g->lock);
+    const quire_status status =
+        error ? qr_fail_errno(err, QUIRE_E_NOMEM, error, "no lock for the grammar")
+              : compile(g, &p, start, err);
     if (status != QUIRE_OK) {
         quire_grammar_destroy(g);
         return status;
@@ -183,7 +187,7 @@ void quire_grammar_destroy(struct quire_grammar *g)
     qr_automaton_free(g->automaton);
     qr_free(g->a, g->lexemes, g->n_lexemes + 1, sizeof *g->lexemes);
     qr_regex_set_free(g->set);
-    pthread_mutex_destroy(&g->lock);
+    qr_grammar_lock_free(&g->lock);
     qr_free(a, g, 1, sizeof *g);
 }
 
@@ -193,13 +197,13 @@ quire_status quire_grammar_get_info(struct quire_grammar *g, struct quire_gramma
         return QUIRE_E_INVALID_ARG;
     QR_TRY(qr_struct_check_out(info, QR_SIZE_TO(struct quire_grammar_info, compile_seconds), "info",
                                NULL));
-    pthread_mutex_lock(&g->lock);
+    qr_grammar_lock(&g->lock);
     const struct quire_grammar_info out = {
         .n_states = qr_lexer_tables(g->automaton->lexer).n_states,
         .bytes = qr_automaton_bytes(g->automaton) + qr_masks_bytes(g->masks),
         .compile_seconds = g->compile_seconds
     };
-    pthread_mutex_unlock(&g->lock);
+    qr_grammar_unlock(&g->lock);
     qr_struct_write(info, &out, sizeof out);
     return QUIRE_OK;
 }

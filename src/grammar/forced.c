@@ -61,9 +61,9 @@ static quire_status append_forced(struct quire_grammar_matcher *m, char *bytes, 
 static quire_status find_forced(struct quire_grammar_matcher *m, char *bytes, size_t max, size_t *n,
                                 struct quire_error *err)
 {
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const quire_status status = append_forced(m, bytes, max, n);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return status == QUIRE_OK ? QUIRE_OK : qr_matcher_fail(m, status, err);
 }
 

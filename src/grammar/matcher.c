@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/matcher.h"
 #include "base/error.h"
+#include "kernels/dispatch.h"
 #include <math.h>
 #include <string.h>
 
@@ -59,9 +60,9 @@ quire_status quire_grammar_matcher_create(struct quire_grammar *grammar,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
     QR_TRY(qr_handle_check(grammar, QR_KIND_GRAMMAR, "grammar", err));
-    pthread_mutex_lock(&grammar->lock);
+    qr_grammar_lock(&grammar->lock);
     const struct qr_pair start = qr_automaton_start(grammar->automaton);
-    pthread_mutex_unlock(&grammar->lock);
+    qr_grammar_unlock(&grammar->lock);
     return create(grammar, &start, 1, out, err);
 }
 
@@ -104,9 +105,9 @@ quire_status quire_grammar_matcher_mask(struct quire_grammar_matcher *m, uint32_
                        m->grammar->vocab->n_words);
     size_t n;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock_mask(&m->grammar->lock);
     const quire_status status = qr_masks_compute(m->grammar->masks, pairs, n, mask);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock_mask(&m->grammar->lock);
     if (status != QUIRE_OK)
         return qr_matcher_fail(m, status, err);
     for (size_t i = 0; i < n_words; i++)
@@ -117,37 +118,23 @@ quire_status quire_grammar_matcher_mask(struct quire_grammar_matcher *m, uint32_
                    (unsigned long long)m->committed);
 }
 
-/* Sets row[i] to -INFINITY where bit i is 0. Without shifts by i and without branches: compilers
- * vectorize it on all machines. */
-static void exclude(uint32_t bits, float row[32])
+void qr_mask_apply(const struct qr_kernels *k, const uint32_t *mask, size_t n_words, float *logits,
+                   size_t n_logits)
 {
-    static const uint32_t bit[32] = { 1u << 0,  1u << 1,  1u << 2,  1u << 3,  1u << 4,  1u << 5,
-                                      1u << 6,  1u << 7,  1u << 8,  1u << 9,  1u << 10, 1u << 11,
-                                      1u << 12, 1u << 13, 1u << 14, 1u << 15, 1u << 16, 1u << 17,
-                                      1u << 18, 1u << 19, 1u << 20, 1u << 21, 1u << 22, 1u << 23,
-                                      1u << 24, 1u << 25, 1u << 26, 1u << 27, 1u << 28, 1u << 29,
-                                      1u << 30, 1u << 31 };
-    const uint32_t excluded = 0xff800000; /* -INFINITY */
-    uint32_t words[32];
-    memcpy(words, row, sizeof words);
-    for (unsigned i = 0; i < 32; i++) {
-        const uint32_t keep = (bits & bit[i]) == bit[i] ? UINT32_MAX : 0;
-        words[i] = (words[i] & keep) | (excluded & ~keep);
-    }
-    memcpy(row, words, sizeof words);
+    const size_t n = n_logits / 32 < n_words ? n_logits : 32 * n_words;
+    k->mask_logits(logits, mask, n);
+    for (size_t i = n; i < n_logits; i++)
+        logits[i] = -INFINITY;
 }
 
 void quire_grammar_apply_mask(const uint32_t *mask, size_t n_words, float *logits, size_t n_logits)
 {
+    const struct qr_kernels *k;
     if (mask == NULL || logits == NULL)
         return;
-    const size_t n = n_logits / 32 < n_words ? n_logits / 32 : n_words;
-    for (size_t w = 0; w < n; w++)
-        if (mask[w] != UINT32_MAX)
-            exclude(mask[w], logits + 32 * w);
-    for (size_t i = 32 * n; i < n_logits; i++)
-        if (i / 32 >= n_words || !(mask[i / 32] >> (i % 32) & 1))
-            logits[i] = -INFINITY;
+    if (qr_kernels_get(NULL, &k, NULL) != QUIRE_OK) /* QUIRE_ISA names no level */
+        k = qr_level_table(0);
+    qr_mask_apply(k, mask, n_words, logits, n_logits);
 }
 
 /* ---- Tokens ---- */
@@ -189,9 +176,9 @@ quire_status quire_grammar_matcher_commit(struct quire_grammar_matcher *m, const
             return qr_fail(err, QUIRE_E_RANGE, "tokens[%zu] = %d: the vocabulary has %zu tokens", i,
                            (int)tokens[i], m->grammar->vocab->n_tokens);
     const size_t before = m->n;
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const quire_status status = follow(m, tokens, n_tokens, true, &done);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     if (status == QUIRE_OK && done == n_tokens) {
         m->committed += n_tokens;
         return QUIRE_OK;
@@ -212,9 +199,9 @@ size_t quire_grammar_matcher_check(struct quire_grammar_matcher *m, const int32_
         return 0;
     while (n < n_tokens && tokens[n] >= 0 && (size_t)tokens[n] < m->grammar->vocab->n_tokens)
         n++;
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const quire_status status = follow(m, tokens, n, false, &done);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return status == QUIRE_OK ? done : 0;
 }
 
@@ -250,9 +237,9 @@ bool quire_grammar_matcher_can_end(const struct quire_grammar_matcher *m)
     if (!qr_handle_is(m, QR_KIND_GRAMMAR_MATCHER))
         return false;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     const bool accepts = qr_automaton_accepts(m->grammar->automaton, pairs, n);
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return accepts;
 }
 
@@ -263,11 +250,11 @@ bool quire_grammar_matcher_must_end(struct quire_grammar_matcher *m)
         return false;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
     const struct qr_automaton *a = m->grammar->automaton;
-    pthread_mutex_lock(&m->grammar->lock);
+    qr_grammar_lock(&m->grammar->lock);
     bool must = qr_automaton_accepts(a, pairs, n);
     for (size_t i = 0; i < n; i++)
         must = must && (pairs[i].lex & ~QR_LEX_FRESH) == QR_LEX_DEAD &&
                !a->rows[pairs[i].row].has_tokens;
-    pthread_mutex_unlock(&m->grammar->lock);
+    qr_grammar_unlock(&m->grammar->lock);
     return must;
 }

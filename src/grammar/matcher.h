@@ -4,7 +4,7 @@
 #define QR_GRAMMAR_MATCHER_H
 #include "grammar/core/mask.h"
 #include "grammar/cursor.h"
-#include <pthread.h>
+#include "grammar/lock.h"
 #include <quire/grammar.h>
 
 struct quire_grammar {
@@ -18,7 +18,7 @@ struct quire_grammar {
     uint64_t max_bytes;
     double compile_seconds;
     /* automaton and masks are built lazily: the lock covers all that follows */
-    pthread_mutex_t lock;
+    struct qr_grammar_lock lock;
     struct qr_automaton *automaton;
     struct qr_masks *masks;
 };
@@ -37,6 +37,11 @@ struct quire_grammar_matcher {
 
 /* The state after the last token. */
 const struct qr_pair *qr_matcher_state(const struct quire_grammar_matcher *m, size_t *n);
+
+/* quire_grammar_apply_mask() with the kernels of a level: the bits do not depend on it. */
+struct qr_kernels;
+void qr_mask_apply(const struct qr_kernels *k, const uint32_t *mask, size_t n_words, float *logits,
+                   size_t n_logits);
 
 /* Fails with the message of a status of the automaton. */
 quire_status qr_matcher_fail(const struct quire_grammar_matcher *m, quire_status status,

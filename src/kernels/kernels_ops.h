@@ -30,6 +30,8 @@
     /* x[n] = cap * tanh(x / cap) */                                                               \
     X(void, soft_cap, (float *x, float cap, size_t n))                                             \
     /* Rotates one head. half != 0: pairs (i, i + n/2); else (2i, 2i+1). c, s: [n/2]; n even. */   \
-    X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))
+    X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))                  \
+    /* x[n] = -infinity where bit i % 32 of mask[i / 32] is 0; others keep their bits */           \
+    X(void, mask_logits, (float *x, const uint32_t *mask, size_t n))
 
 #endif

@@ -188,6 +188,26 @@ void QR_KERNEL(soft_cap)(float *x, float cap, size_t n)
 }
 #endif
 
+/* Words without an excluded token, which are most of them inside strings, are not touched. */
+void QR_KERNEL(mask_logits)(float *x, const uint32_t *mask, size_t n)
+{
+    const vf32 excluded = vf32_set1(-INFINITY);
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        const uint32_t bits = mask[i / 32];
+        if (bits == UINT32_MAX)
+            continue;
+        for (size_t at = 0; at < 32; at += VF32_N)
+            vf32_store(x + i + at,
+                       vf32_select(vm32_bits(bits >> at), vf32_load(x + i + at), excluded));
+    }
+    for (size_t at = 0; i + at < n; at += VF32_N) {
+        const size_t m = n - i - at < VF32_N ? n - i - at : VF32_N;
+        const vm32 keep = vm32_bits(mask[i / 32] >> at);
+        vf32_store_n(x + i + at, vf32_select(keep, vf32_load_n(x + i + at, m), excluded), m);
+    }
+}
+
 void QR_KERNEL(init_ops)(struct qr_kernels *k)
 {
     QR_SET(k, rms_norm);
@@ -196,6 +216,7 @@ void QR_KERNEL(init_ops)(struct qr_kernels *k)
     QR_SET(k, scale);
     QR_SET(k, add);
     QR_SET(k, rope);
+    QR_SET(k, mask_logits);
 #ifdef QUIRE_WITH_SLEEF
     QR_SET(k, silu_mul);
     QR_SET(k, gelu_tanh_mul);

@@ -225,6 +225,41 @@ static void check_rope(struct kc_env *env, kc_fn fn)
     }
 }
 
+/* Random bits, with whole words of ones and zeros; NaN and infinities stay as they are. */
+static void check_mask_logits(struct kc_env *env, kc_fn fn)
+{
+    static const uint32_t specials[] = { 0x7fc12345, 0xff812345, 0x7f800000, 0xff800000, 1 };
+    void (*kernel)(float *, const uint32_t *, size_t);
+    memcpy(&kernel, &fn, sizeof fn);
+    for (int r = 0; r < env->rounds && !env->failures; r++) {
+        const size_t n = pick_size(env, r), words = (n + 31) / 32;
+        float *x = kc_buffer_end(n * 4), x0[MAX_N];
+        uint32_t *mask = kc_buffer_end(words * 4);
+        kc_fill_normal(env, x, n, 5);
+        for (size_t i = 0; i < n; i++)
+            if (kc_int(env, 0, 9) == 0)
+                memcpy(&x[i], &specials[kc_int(env, 0, 4)], 4);
+        for (size_t i = 0; i < n && i < MAX_N; i++)
+            memcpy(&x0[i], &x[i], 4);
+        for (size_t w = 0; w < words; w++) {
+            const int kind = kc_int(env, 0, 3);
+            mask[w] = kind == 0 ? 0 : kind == 1 ? UINT32_MAX : 0;
+            for (int b = 0; b < 32 && kind > 1; b++)
+                mask[w] |= (uint32_t)kc_int(env, 0, 1) << b;
+        }
+        kernel(x, mask, n);
+        for (size_t i = 0; i < n; i++) {
+            const float minus_infinity = -INFINITY;
+            const bool keeps = mask[i / 32] & (uint32_t)1 << i % 32;
+            if (memcmp(&x[i], keeps ? &x0[i] : &minus_infinity, 4) != 0)
+                kc_fail(env, "n %zu, element %zu, bit %d", n, i, keeps);
+        }
+        if (!kc_intact(x))
+            kc_fail(env, "wrote outside x, n %zu", n);
+        kc_release();
+    }
+}
+
 const struct kc_checker kc_checkers_ops[] = {
     { "rms_norm", check_rms_norm },
     { "layer_norm", check_layer_norm },
@@ -236,5 +271,6 @@ const struct kc_checker kc_checkers_ops[] = {
     { "add", check_add },
     { "soft_cap", check_soft_cap },
     { "rope", check_rope },
+    { "mask_logits", check_mask_logits },
     { NULL, NULL },
 };

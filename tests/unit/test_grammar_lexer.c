@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_grammar_lexer.c - the lazy automaton of several lexemes against sets of strings. */
+#include "grammar/regex/json_string.h"
 #include "grammar/regex/lexer.h"
 #include "quire_cmocka.h"
 #include "test_language.h"
@@ -97,42 +98,6 @@ static void random_lexemes(void **state)
     }
 }
 
-/* covers() is true if and only if every prefix of every string of `inner` stays alive. */
-static void covers(void **state)
-{
-    (void)state;
-    seed = 12;
-    int n_true = 0;
-    for (int round = 0; round < 400; round++) {
-        struct lexemes x;
-        struct pair inner;
-        qr_lex_state start;
-        bool result, expected;
-        draw_lexemes(&x, 1 + round % 2);
-        assert_int_equal(qr_lexer_start(x.lexer, x.ids, x.n, &start), QUIRE_OK);
-        do
-            draw_expression(x.set, round % 3, &inner);
-        while (inner.r == QR_REGEX_NONE);
-        const struct qr_byte_set letters = { { 0, 7ull << ('a' - 64), 0, 0 } };
-        const qr_regex both[] = { inner.r, qr_regex_repeat(x.set, qr_regex_bytes(x.set, &letters),
-                                                           0, LENGTH) };
-        const qr_regex r = qr_regex_and(x.set, both, 2);
-        expected = start != QR_LEX_DEAD;
-        for (int s = 0; s < STRINGS; s++) {
-            bool alive = !inner.l.has[s];
-            for (uint32_t i = 0; i < x.n && !alive; i++)
-                alive = has_prefix(&x.list[x.ids[i]].l, s);
-            expected = expected && alive;
-        }
-        assert_int_equal(qr_lexer_covers(x.lexer, start, r, 10000, &result), QUIRE_OK);
-        assert_int_equal(result, expected);
-        n_true += result;
-        qr_lexer_free(x.lexer);
-        qr_regex_set_free(x.set);
-    }
-    assert_true(n_true > 20 && n_true < 380);
-}
-
 /* ---- Sizes */
 
 static size_t make_key(uint32_t i, char *out)
@@ -175,37 +140,82 @@ static void many_lexemes(void **state)
     qr_regex_set_free(set);
 }
 
-/* Bodies of strings cover slices of plain characters, whatever the limit of the length leaves. */
-static void string_bodies(void **state)
+/* ---- Plain text */
+
+/* Follows random plain text. */
+static void follow_plain(struct qr_lexer *lexer, qr_lex_state at, uint32_t n_chars)
+{
+    static const char *const chars[] = { "a",
+                                         "b",
+                                         " ",
+                                         "~",
+                                         "\xC2\xA0",
+                                         "\xC3\xA9",
+                                         "\xE2\x80\x89",
+                                         "\xED\x9F\xBF",
+                                         "0",
+                                         "\x7F",
+                                         "\xF4\x8F\xBF\xBF" };
+    for (uint32_t i = 0; i < n_chars; i++)
+        for (const char *c = chars[draw(sizeof chars / sizeof *chars)]; *c; c++) {
+            assert_int_equal(qr_lexer_step(lexer, at, (uint8_t)*c, &at), QUIRE_OK);
+            assert_int_not_equal(at, QR_LEX_DEAD);
+        }
+}
+
+static void expect_run(struct qr_regex_set *set, qr_regex r, uint32_t expected)
+{
+    const uint32_t id = 0;
+    struct qr_lexer *lexer;
+    qr_lex_state at;
+    assert_int_equal(qr_lexer_new(set, &r, 1, NULL, 64 << 20, &lexer), QUIRE_OK);
+    assert_int_equal(qr_lexer_start(lexer, &id, 1, &at), QUIRE_OK);
+    const uint32_t run = qr_lexer_plain_run(lexer, at);
+    assert_int_equal(run, expected);
+    for (int i = 0; i < 30; i++)
+        follow_plain(lexer, at, run < 20 ? run : 20);
+    assert_int_equal(qr_lexer_plain_run(lexer, QR_LEX_DEAD), 0);
+    qr_lexer_free(lexer);
+}
+
+/* Bodies of strings, counted, with exceptions and in choices; what looks like one and is none. */
+static void plain_runs(void **state)
 {
     (void)state;
+    enum { MANY = QR_REGEX_UNBOUNDED };
+    static const struct qr_char_range no_nbsp[] = { { ' ', 0x9f }, { 0xa1, 0x10ffff } };
     struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
-    struct qr_byte_set plain = { { 0 } }, lower = { { 0 } };
-    for (unsigned c = 32; c < 128; c++)
-        if (c != '"' && c != '\\')
-            plain.bits[c / 64] |= 1ull << (c % 64);
-    for (unsigned c = 'a'; c <= 'z'; c++)
-        lower.bits[c / 64] |= 1ull << (c % 64);
-    const qr_regex body = qr_regex_bytes(set, &plain), quote = qr_regex_literal(set, "\"", 1);
-    const qr_regex any[] = { qr_regex_repeat(set, body, 0, QR_REGEX_UNBOUNDED), quote };
-    const qr_regex some[] = { qr_regex_repeat(set, body, 0, 40), quote };
-    const qr_regex list[] = { qr_regex_concat(set, any, 2), qr_regex_concat(set, some, 2) };
-    const qr_regex inner = qr_regex_repeat(set, qr_regex_bytes(set, &lower), 1, 32);
-    struct qr_lexer *lexer;
-    bool result;
-    assert_int_equal(qr_lexer_new(set, list, 2, NULL, 64 << 20, &lexer), QUIRE_OK);
-    for (uint32_t id = 0; id < 2; id++) {
-        qr_lex_state at;
-        assert_int_equal(qr_lexer_start(lexer, &id, 1, &at), QUIRE_OK);
-        for (int i = 0; i < 20; i++) {
-            assert_int_equal(qr_lexer_covers(lexer, at, inner, 1000, &result), QUIRE_OK);
-            assert_int_equal(result, id == 0 || i <= 8);
-            assert_int_equal(qr_lexer_step(lexer, at, 'x', &at), QUIRE_OK);
-        }
-        assert_int_equal(qr_lexer_covers(lexer, QR_LEX_DEAD, inner, 1000, &result), QUIRE_OK);
-        assert_false(result);
-    }
-    qr_lexer_free(lexer);
+    const qr_regex quote = qr_regex_literal(set, "\"", 1), ab = qr_json_literal(set, "ab", 2),
+                   any = qr_json_any_string(set, 0, MANY), some = qr_json_any_string(set, 2, 7),
+                   others = qr_regex_repeat(set, qr_json_class(set, no_nbsp, 2), 0, MANY);
+    const qr_regex names[] = { ab, qr_json_literal(set, "\xC3\xA9z", 3) };
+    const qr_regex not_names = qr_regex_not(set, qr_regex_or(set, names, 2));
+    const qr_regex starts[] = { ab, QR_REGEX_ANY };
+    const qr_regex not_start = qr_regex_not(set, qr_regex_concat(set, starts, 2));
+#define CONCAT(...)                                                                                \
+    qr_regex_concat(set, (qr_regex[]){ __VA_ARGS__ },                                              \
+                    sizeof((qr_regex[]){ __VA_ARGS__ }) / sizeof(qr_regex))
+#define AND(...)                                                                                   \
+    qr_regex_and(set, (qr_regex[]){ __VA_ARGS__ },                                                 \
+                 sizeof((qr_regex[]){ __VA_ARGS__ }) / sizeof(qr_regex))
+#define OR(...)                                                                                    \
+    qr_regex_or(set, (qr_regex[]){ __VA_ARGS__ },                                                  \
+                sizeof((qr_regex[]){ __VA_ARGS__ }) / sizeof(qr_regex))
+    expect_run(set, CONCAT(any, quote), MANY);
+    expect_run(set, CONCAT(some, quote), 7);
+    expect_run(set, CONCAT(AND(any, not_names), quote), MANY);
+    expect_run(set, OR(CONCAT(some, quote), CONCAT(ab, some)), 7);
+    expect_run(set, OR(CONCAT(some, quote), CONCAT(any, quote)), MANY);
+    expect_run(set, CONCAT(qr_regex_repeat(set, ab, 0, 1), some, quote), 7);
+    expect_run(set, not_names, MANY);
+    expect_run(set, QR_REGEX_ANY, MANY);
+    expect_run(set, CONCAT(quote, any), 0);
+    expect_run(set, CONCAT(others, quote), 0);
+    expect_run(set, CONCAT(AND(any, not_start), quote), 0);
+    expect_run(set, AND(CONCAT(any, ab), CONCAT(any, ab, ab)), 0);
+    expect_run(set, CONCAT(AND(some, not_names), quote), 0);
+    expect_run(set, qr_regex_multiple_of(set, 7, 0), 0);
+    assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
     qr_regex_set_free(set);
 }
 
@@ -285,16 +295,14 @@ static void failing_free(void *user, void *p, size_t size)
     free(p);
 }
 
-static quire_status use_lexer(struct qr_lexer *lexer, uint32_t n, qr_regex inner)
+static quire_status use_lexer(struct qr_lexer *lexer, uint32_t n)
 {
     static const uint32_t ids[] = { 0, 1, 2 };
     qr_lex_state at;
-    bool result;
     quire_status status = qr_lexer_start(lexer, ids, n, &at);
     for (const char *c = "aabbcacb"; *c && status == QUIRE_OK; c++) {
-        status = qr_lexer_covers(lexer, at, inner, 100, &result);
-        if (status == QUIRE_OK)
-            status = qr_lexer_step(lexer, at, (uint8_t)*c, &at);
+        (void)qr_lexer_plain_run(lexer, at);
+        status = qr_lexer_step(lexer, at, (uint8_t)*c, &at);
     }
     return status;
 }
@@ -319,7 +327,7 @@ static void out_of_memory(void **state)
         struct qr_lexer *lexer = NULL;
         quire_status status = qr_lexer_new(set, list, 3, &a, 64 << 20, &lexer);
         if (status == QUIRE_OK)
-            status = use_lexer(lexer, 3, list[2]);
+            status = use_lexer(lexer, 3);
         assert_true(status == QUIRE_OK || status == QUIRE_E_NOMEM);
         n_ok += status == QUIRE_OK;
         qr_lexer_free(lexer);
@@ -331,9 +339,9 @@ static void out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_lexemes), cmocka_unit_test(covers), cmocka_unit_test(many_lexemes),
-        cmocka_unit_test(string_bodies),  cmocka_unit_test(limits), cmocka_unit_test(long_searches),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(random_lexemes), cmocka_unit_test(many_lexemes),
+        cmocka_unit_test(plain_runs),     cmocka_unit_test(limits),
+        cmocka_unit_test(long_searches),  cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

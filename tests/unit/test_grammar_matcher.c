@@ -235,6 +235,18 @@ static void logits(void **state)
     quire_grammar_apply_mask(mask, 2, x, 70);
     for (int i = 0; i < 70; i++)
         assert_true(i == 0 || i == 31 || i == 33 ? x[i] == (float)i : x[i] == -INFINITY);
+    /* sizes around words, logits without a bit, bits without a logit */
+    for (size_t n = 0; n <= 70; n++) {
+        for (size_t i = 0; i < 70; i++)
+            x[i] = (float)i;
+        quire_grammar_apply_mask(mask, n % 3, x, n);
+        for (size_t i = 0; i < 70; i++) {
+            const bool has_bit = i / 32 < n % 3 && mask[i / 32] >> (i % 32) & 1;
+            assert_true(i >= n || has_bit ? x[i] == (float)i : x[i] == -INFINITY);
+        }
+    }
+    quire_grammar_apply_mask(NULL, 2, x, 70);
+    quire_grammar_apply_mask(mask, 2, NULL, 70);
 }
 
 static void arguments(void **state)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/core/mask.h"
 #include "base/error.h"
-#include "grammar/regex/json_string.h"
+#include "grammar/core/run.h"
 #include <string.h>
 
 enum {
-    MAX_COVER = 3000,    /* pairs of a search whether a state covers a slice */
-    CACHED_MASKS = 48,   /* 16 KiB each with 128k tokens */
-    MAX_CACHED_PAIRS = 4 /* states of more pairs are not remembered */
+    CACHED_MASKS = 48,    /* 16 KiB each with 128k tokens */
+    MAX_CACHED_PAIRS = 4, /* states of more pairs are not remembered */
+    NODES_PER_YIELD = 512 /* of a trie: about 2 us */
 };
 
 struct cached_mask {
@@ -17,17 +17,20 @@ struct cached_mask {
     uint32_t *mask;
 };
 
-/* The state after the first `depth` bytes of a token: pairs[at .. at + n). */
+/* The state after the first `depth` bytes of a token. */
 struct level {
-    uint32_t at, n;
+    struct qr_pair one; /* if n is 1 */
+    uint32_t at, n;     /* else pairs[at .. at + n); what follows `at` is free if n is 1 */
 };
 
 struct qr_masks {
     const struct quire_grammar_vocab *vocab;
     struct qr_automaton *automaton;
-    qr_regex inner[QR_N_SLICES]; /* what the tokens of a slice match */
+    void (*yield)(void *); /* or NULL */
+    void *yield_arg;
     uint8_t *covered; /* [covered_capacity] by state of the lexer: slice + 1; 0 unknown */
     size_t covered_capacity;
+    struct qr_runs runs;
     struct level *levels; /* [max_bytes + 1] */
     struct qr_pair *pairs;
     size_t pairs_capacity;
@@ -36,21 +39,19 @@ struct qr_masks {
 };
 
 quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_automaton *automaton,
-                          struct qr_masks **out)
+                          void (*yield)(void *), void *arg, struct qr_masks **out)
 {
-    static const struct qr_char_range plain[] = { { ' ', '!' }, { '#', '[' }, { ']', 0x10ffff } };
-    struct qr_regex_set *set = automaton->set;
     struct qr_masks *m = qr_calloc(automaton->a, 1, sizeof *m);
     *out = m;
     if (m == NULL)
         return QUIRE_E_NOMEM;
     m->vocab = vocab;
     m->automaton = automaton;
-    const qr_regex one = qr_utf8_class(set, plain, 3);
-    m->inner[QR_SLICE_SHORT] = qr_regex_repeat(set, one, 1, QR_SLICE_CHARS);
-    m->inner[QR_SLICE_PLAIN] = qr_regex_repeat(set, one, 1, QR_REGEX_UNBOUNDED);
+    m->yield = yield;
+    m->yield_arg = arg;
+    qr_runs_init(&m->runs, automaton->lexer, automaton->a);
     m->levels = qr_calloc(automaton->a, vocab->max_bytes + 1, sizeof *m->levels);
-    return m->levels != NULL ? qr_regex_set_status(set) : QUIRE_E_NOMEM;
+    return m->levels != NULL ? QUIRE_OK : QUIRE_E_NOMEM;
 }
 
 void qr_masks_free(struct qr_masks *m)
@@ -59,7 +60,8 @@ void qr_masks_free(struct qr_masks *m)
         return;
     const struct quire_allocator *a = m->automaton->a;
     for (int i = 0; i < CACHED_MASKS; i++)
-        qr_free(a, m->cache[i].mask, m->vocab->n_words, sizeof(uint32_t));
+        qr_free(a, m->cache[i].mask, m->vocab->n_words + 1, sizeof(uint32_t));
+    qr_runs_free(&m->runs);
     qr_free(a, m->covered, m->covered_capacity, 1);
     qr_free(a, m->levels, m->vocab->max_bytes + 1, sizeof *m->levels);
     qr_free(a, m->pairs, m->pairs_capacity, sizeof *m->pairs);
@@ -68,7 +70,8 @@ void qr_masks_free(struct qr_masks *m)
 
 uint64_t qr_masks_bytes(const struct qr_masks *m)
 {
-    uint64_t bytes = sizeof *m + m->covered_capacity + m->pairs_capacity * sizeof *m->pairs;
+    uint64_t bytes = sizeof *m + m->covered_capacity + qr_runs_bytes(&m->runs) +
+                     m->pairs_capacity * sizeof *m->pairs;
     for (int i = 0; i < CACHED_MASKS; i++)
         bytes += m->cache[i].mask ? m->vocab->n_words * sizeof(uint32_t) : 0;
     return bytes;
@@ -76,7 +79,7 @@ uint64_t qr_masks_bytes(const struct qr_masks *m)
 
 /* ---- Slices ---- */
 
-/* The largest slice that a state of the lexer covers. */
+/* The largest slice whose tokens a state of the lexer allows inside its lexemes. */
 static quire_status find_slice(struct qr_masks *m, qr_lex_state lex, enum qr_slice *out)
 {
     *out = QR_SLICE_NONE;
@@ -84,28 +87,52 @@ static quire_status find_slice(struct qr_masks *m, qr_lex_state lex, enum qr_sli
         return QUIRE_OK;
     if (lex >= m->covered_capacity) {
         const size_t before = m->covered_capacity;
-        if (!qr_grow(m->automaton->a, (void **)&m->covered, &m->covered_capacity, lex + 1, 1))
+        if (!qr_grow(m->automaton->a, (void **)&m->covered, &m->covered_capacity, (size_t)lex + 1,
+                     1))
             return QUIRE_E_NOMEM;
         memset(m->covered + before, 0, m->covered_capacity - before);
     }
-    for (int s = QR_SLICE_PLAIN; m->covered[lex] == 0 && s > QR_SLICE_NONE; s--) {
-        bool covers;
-        QR_TRY(qr_lexer_covers(m->automaton->lexer, lex, m->inner[s], MAX_COVER, &covers));
-        if (covers)
-            m->covered[lex] = (uint8_t)(s + 1);
+    if (m->covered[lex] == 0) {
+        const uint32_t run = qr_lexer_plain_run(m->automaton->lexer, lex);
+        enum qr_slice s = QR_SLICE_PLAIN;
+        while (s > QR_SLICE_NONE && run < m->vocab->slice_chars[s])
+            s--;
+        m->covered[lex] = (uint8_t)(s + 1);
     }
-    if (m->covered[lex] == 0)
-        m->covered[lex] = QR_SLICE_NONE + 1;
     *out = m->covered[lex] - 1;
-    return QUIRE_OK;
+    return qr_regex_set_status(m->automaton->set);
 }
 
 /* ---- The walk ---- */
 
-static void allow(const struct quire_grammar_vocab *v, int32_t token, uint32_t *mask)
+static void allow(uint32_t *mask, int32_t token)
 {
-    for (; token != QUIRE_TOKEN_NONE; token = v->same[token])
-        mask[token / 32] |= 1u << (token % 32);
+    mask[(uint32_t)token / 32] |= 1u << ((uint32_t)token % 32);
+}
+
+/* Allows the tokens that end at a node. Most nodes have one or none, with the bit behind the mask:
+ * a branch could not be predicted. */
+static inline void allow_node(const struct qr_trie *trie, const struct qr_trie_node *node,
+                              uint32_t *mask)
+{
+    allow(mask, node->token);
+    for (uint32_t i = node[0].first + 1; i < node[1].first; i++)
+        allow(mask, trie->tokens[i]);
+}
+
+/* Allows the tokens that end at a node or below it. */
+static void allow_subtree(const struct qr_trie *trie, const struct qr_trie_node *node,
+                          uint32_t *mask)
+{
+    const uint32_t end = node[node->skip].first;
+    for (uint32_t i = node->first; i < end; i++)
+        allow(mask, trie->tokens[i]);
+}
+
+/* The pairs of a level. */
+static const struct qr_pair *level_pairs(const struct qr_masks *m, const struct level *level)
+{
+    return level->n == 1 ? &level->one : m->pairs + level->at;
 }
 
 /* The state after one more byte, at levels[depth]; no pairs: the byte is not allowed. */
@@ -114,57 +141,100 @@ static quire_status step(struct qr_masks *m, unsigned depth, uint8_t byte)
     const struct level *from = &m->levels[depth - 1];
     struct level *to = &m->levels[depth];
     size_t n;
-    to->at = from->at + from->n;
-    if (to->at + from->n + 1 > m->pairs_capacity &&
-        !qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity, to->at + from->n + 1,
-                 sizeof *m->pairs))
+    to->at = from->at + (from->n > 1 ? from->n : 0);
+    if (!qr_grow(m->automaton->a, (void **)&m->pairs, &m->pairs_capacity,
+                 (size_t)to->at + from->n + 1, sizeof *m->pairs))
         return QUIRE_E_NOMEM;
     const quire_status status =
-        qr_automaton_step(m->automaton, m->pairs + from->at, from->n, byte, m->pairs + to->at, &n);
+        qr_automaton_step(m->automaton, level_pairs(m, from), from->n, byte, m->pairs + to->at, &n);
     to->n = (uint32_t)n;
+    if (n == 1)
+        to->one = m->pairs[to->at];
     return status;
 }
 
-/* Whether the next byte of a single lexeme leads on inside it, which needs no parser: then
- * levels[depth] is set. *dead: the byte is not allowed. */
-static inline bool step_inside(struct qr_masks *m, const struct qr_lex_tables *t, unsigned depth,
-                               uint8_t byte, bool *dead)
+/* Whether one of n pairs stays alive on all strings below a node: their tokens are allowed. */
+static quire_status find_cover(struct qr_masks *m, const struct qr_trie *trie,
+                               const struct qr_trie_node *node, const struct qr_pair *pairs,
+                               size_t n, bool *covers)
 {
-    const struct level *from = &m->levels[depth - 1];
-    if (from->n != 1)
-        return false;
-    const struct qr_pair *p = &m->pairs[from->at];
-    const size_t lex = p->lex & ~QR_LEX_FRESH;
-    const qr_lex_state next = t->next[lex * t->n_classes + t->class_of[byte]];
-    *dead = next == QR_LEX_DEAD;
-    if (*dead)
-        return true;
-    if (next == QR_LEX_UNKNOWN || t->flags[next] & QR_LEX_ACCEPTS ||
-        from->at + 2 > m->pairs_capacity)
-        return false;
-    m->pairs[from->at + 1] = (struct qr_pair){ next, p->row };
-    m->levels[depth] = (struct level){ from->at + 1, 1 };
-    return true;
+    const qr_alphabet alphabet = trie->alphabets[node - trie->nodes];
+    *covers = false;
+    for (size_t i = 0; i < n && i < MAX_CACHED_PAIRS && !*covers; i++)
+        QR_TRY(
+            qr_runs_cover(&m->runs, pairs[i].lex & ~QR_LEX_FRESH, alphabet, node->chars, covers));
+    return QUIRE_OK;
 }
 
+/* Visits a node by the automaton. *next: the node to visit then. */
+static quire_status visit(struct qr_masks *m, const struct qr_trie *trie,
+                          const struct qr_trie_node *node, uint32_t *mask,
+                          const struct qr_trie_node **next)
+{
+    const struct level *level = &m->levels[node->depth];
+    bool covers = false;
+    QR_TRY(step(m, node->depth, node->byte));
+    *next = node + node->skip;
+    if (level->n == 0)
+        return QUIRE_OK;
+    if (node->chars > 0)
+        QR_TRY(find_cover(m, trie, node, level_pairs(m, level), level->n, &covers));
+    if (covers) {
+        allow_subtree(trie, node, mask);
+        return QUIRE_OK;
+    }
+    allow_node(trie, node, mask);
+    *next = node + 1;
+    return QUIRE_OK;
+}
+
+/* Visits a node below a single pair, as long as the bytes lead on inside its lexeme, which needs no
+ * parser. *done: false if visit() has to do it. */
+static inline quire_status visit_inside(struct qr_masks *m, const struct qr_lex_tables *t,
+                                        const struct qr_trie *trie, const struct qr_trie_node *node,
+                                        uint32_t *mask, const struct qr_trie_node **next,
+                                        bool *done)
+{
+    const struct level *from = &m->levels[node->depth - 1];
+    const size_t lex = from->one.lex & ~QR_LEX_FRESH;
+    const qr_lex_state to = t->next[lex * t->n_classes + t->class_of[node->byte]];
+    bool covers = false;
+    *next = node + node->skip;
+    *done = true;
+    if (to == QR_LEX_DEAD)
+        return QUIRE_OK;
+    const struct qr_pair pair = { to, from->one.row };
+    if (node->chars > 0 && to != QR_LEX_UNKNOWN)
+        QR_TRY(find_cover(m, trie, node, &pair, 1, &covers));
+    if (covers) {
+        allow_subtree(trie, node, mask);
+        return QUIRE_OK;
+    }
+    *next = node + 1;
+    *done = to != QR_LEX_UNKNOWN && !(t->flags[to] & QR_LEX_ACCEPTS);
+    if (!*done)
+        return QUIRE_OK;
+    m->levels[node->depth] = (struct level){ .one = pair, .at = from->at, .n = 1 };
+    allow_node(trie, node, mask);
+    return QUIRE_OK;
+}
+
+/* Allows the tokens of a trie that lead on from levels[0]. mask: [n_words + 1], the last word is
+ * scratch. */
 static quire_status walk(struct qr_masks *m, const struct qr_trie *trie, uint32_t *mask)
 {
-    const struct qr_trie_node *node = trie->nodes, *end = node + trie->n;
-    struct qr_lex_tables tables = qr_lexer_tables(m->automaton->lexer);
-    while (node < end) {
-        bool dead = false;
-        if (!step_inside(m, &tables, node->depth, node->byte, &dead)) {
-            QR_TRY(step(m, node->depth, node->byte));
-            tables = qr_lexer_tables(m->automaton->lexer);
-            dead = m->levels[node->depth].n == 0;
-        }
-        if (dead) {
-            node += node->skip;
-            continue;
-        }
-        if (node->token != QUIRE_TOKEN_NONE)
-            allow(m->vocab, node->token, mask);
-        node++;
+    const struct qr_trie_node *node = trie->nodes, *end = node + trie->n, *next;
+    struct qr_lex_tables t = qr_lexer_tables(m->automaton->lexer);
+    for (uint32_t n = 1; node < end; node = next, n++) {
+        bool done = false;
+        if (m->levels[node->depth - 1].n == 1)
+            QR_TRY(visit_inside(m, &t, trie, node, mask, &next, &done));
+        if (!done)
+            QR_TRY(visit(m, trie, node, mask, &next));
+        if (m->yield != NULL && (!done || n % NODES_PER_YIELD == 0))
+            m->yield(m->yield_arg);
+        if (!done || n % NODES_PER_YIELD == 0)
+            t = qr_lexer_tables(m->automaton->lexer);
     }
     return QUIRE_OK;
 }
@@ -204,7 +274,9 @@ static quire_status compute(struct qr_masks *m, const struct qr_pair *pairs, siz
                  sizeof *m->pairs))
         return QUIRE_E_NOMEM;
     memcpy(m->pairs, pairs, n * sizeof *pairs);
-    m->levels[0] = (struct level){ 0, (uint32_t)n };
+    m->levels[0] = (struct level){ .n = (uint32_t)n };
+    if (n == 1)
+        m->levels[0].one = pairs[0];
     QR_TRY(walk(m, &v->tries[slice], mask));
     allow_control_tokens(m, pairs, n, mask);
     if (qr_automaton_accepts(m->automaton, pairs, n))
@@ -234,19 +306,18 @@ quire_status qr_masks_compute(struct qr_masks *m, const struct qr_pair *pairs, s
                               uint32_t *mask)
 {
     const size_t words = m->vocab->n_words;
-    if (n == 0 || n > MAX_CACHED_PAIRS)
-        return compute(m, pairs, n, mask);
-    struct cached_mask *c = find_cached(m, pairs, n);
+    const bool keep = n > 0 && n <= MAX_CACHED_PAIRS;
+    struct cached_mask *c = find_cached(m, pairs, keep ? n : 0);
     c->last_use = ++m->uses;
-    if (c->n == n) {
-        memcpy(mask, c->mask, words * sizeof *mask);
-        return QUIRE_OK;
+    if (!keep || c->n != n) {
+        c->n = 0;
+        if (c->mask == NULL &&
+            (c->mask = qr_alloc(m->automaton->a, words + 1, sizeof *mask)) == NULL)
+            return QUIRE_E_NOMEM;
+        QR_TRY(compute(m, pairs, n, c->mask));
+        memcpy(c->pairs, pairs, (keep ? n : 0) * sizeof *pairs);
+        c->n = keep ? n : 0;
     }
-    if (c->mask == NULL && (c->mask = qr_alloc(m->automaton->a, words, sizeof *mask)) == NULL)
-        return QUIRE_E_NOMEM;
-    QR_TRY(compute(m, pairs, n, mask));
-    memcpy(c->mask, mask, words * sizeof *mask);
-    memcpy(c->pairs, pairs, n * sizeof *pairs);
-    c->n = n;
+    memcpy(mask, c->mask, words * sizeof *mask);
     return QUIRE_OK;
 }

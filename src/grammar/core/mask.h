@@ -8,8 +8,10 @@
 /* Scratch and memory of masks, one per automaton. */
 struct qr_masks;
 
+/* yield(arg) is called between steps of qr_masks_compute; others may use the automaton, but not the
+ * masks, until it returns. NULL: none. */
 quire_status qr_masks_new(const struct quire_grammar_vocab *vocab, struct qr_automaton *automaton,
-                          struct qr_masks **out) QUIRE_MUST_CHECK;
+                          void (*yield)(void *), void *arg, struct qr_masks **out) QUIRE_MUST_CHECK;
 void qr_masks_free(struct qr_masks *m);
 
 /* Writes the mask of n pairs, [vocab->n_words]. */

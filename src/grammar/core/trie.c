@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/handle.h"
+#include "base/utf8.h"
 #include <quire/grammar.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,27 +21,25 @@ struct token {
 /* Bytes of the character at p if a JSON string may hold it unescaped; else 0. */
 static uint32_t plain_char(const unsigned char *p, uint32_t size)
 {
-    const unsigned c = p[0];
-    const uint32_t n = c < 0x80 ? 1 : c < 0xc2 ? 0 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : c < 0xf5 ? 4 : 0;
-    if (n == 0 || n > size || c < 0x20 || c == '"' || c == '\\')
-        return 0;
-    for (uint32_t i = 1; i < n; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    /* overlong forms, surrogates, beyond U+10FFFF */
-    if ((c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] > 0x9f) || (c == 0xf0 && p[1] < 0x90) ||
-        (c == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return n;
+    uint32_t cp;
+    const int n = qr_utf8_next(p, size, &cp);
+    return n > 0 && cp >= 0x20 && cp != '"' && cp != '\\' ? (uint32_t)n : 0;
 }
 
-static uint8_t slice_of(const unsigned char *p, uint32_t size)
+/* The smallest slice that has a token, whose characters are counted there. */
+static uint8_t slice_of(struct quire_grammar_vocab *v, const unsigned char *p, uint32_t size)
 {
     uint32_t chars = 0;
     for (uint32_t i = 0, n; i < size; i += n, chars++)
         if ((n = plain_char(p + i, size - i)) == 0)
             return QR_SLICE_NONE;
-    return chars <= QR_SLICE_CHARS ? QR_SLICE_SHORT : QR_SLICE_PLAIN;
+    const uint8_t slice = chars <= QR_SHORT_CHARS    ? QR_SLICE_SHORT
+                          : chars <= QR_MEDIUM_CHARS ? QR_SLICE_MEDIUM
+                                                     : QR_SLICE_PLAIN;
+    for (int s = slice; s < QR_N_SLICES; s++)
+        if (v->slice_chars[s] < chars)
+            v->slice_chars[s] = chars;
+    return slice;
 }
 
 static int by_bytes(const void *x, const void *y)
@@ -73,7 +72,7 @@ static struct token *list_tokens(struct quire_grammar_vocab *v, size_t *n)
             type == QUIRE_TOKEN_UNKNOWN || size == 0 || size > MAX_TOKEN_BYTES)
             continue;
         const unsigned char *p = (const unsigned char *)bytes;
-        list[(*n)++] = (struct token){ p, (uint32_t)size, id, slice_of(p, (uint32_t)size) };
+        list[(*n)++] = (struct token){ p, (uint32_t)size, id, slice_of(v, p, (uint32_t)size) };
         v->max_bytes = size > v->max_bytes ? size : v->max_bytes;
     }
     if (list != NULL)
@@ -99,53 +98,130 @@ static uint32_t common_prefix(const struct token *a, const struct token *b)
     return n;
 }
 
-/* Builds the trie of the tokens outside a slice. open: [max_bytes + 1] scratch. */
-static bool build_trie(struct quire_grammar_vocab *v, const struct token *list, size_t n,
-                       enum qr_slice slice, uint32_t *open)
+/* ---- Building a trie ---- */
+
+enum {
+    MIN_SUBTREE = 16, /* nodes: smaller subtrees are walked faster than treated as a whole */
+    MAX_CHARS = 64,   /* the same for longer strings */
+    NOT_WHOLE = 255,  /* in `chars`: not whole characters, or too many */
+};
+
+/* What follows a place in a token. */
+struct suffix {
+    qr_alphabet alphabet;
+    uint8_t chars; /* or NOT_WHOLE */
+};
+
+struct trie_builder {
+    struct quire_grammar_vocab *v;
+    struct qr_trie *trie;
+    uint32_t depth; /* of the last node */
+    uint32_t *open; /* [max_bytes + 1]; open[1 .. depth]: the last node and those above it */
+    struct suffix *suffixes; /* [max_bytes + 1] of a token */
+};
+
+static void find_suffixes(const struct token *t, struct suffix *s)
 {
-    struct qr_trie *t = &v->tries[slice];
-    const struct token *last = NULL;
-    uint32_t depth = 0; /* of the last node: open[1 .. depth] are the nodes above it and itself */
-    for (size_t i = 0; i <= n; i++) {
-        const struct token *token = i < n ? &list[i] : NULL;
-        if (token != NULL && (in_slice(token, slice) || (last != NULL && equal(token, last))))
-            continue; /* of equal tokens the first one is in the trie */
-        const uint32_t common = token != NULL && last != NULL ? common_prefix(token, last) : 0;
-        for (; depth > common; depth--)
-            t->nodes[open[depth]].skip = (uint32_t)t->n - open[depth];
-        if (token == NULL)
-            break;
-        if (!qr_grow(v->a, (void **)&t->nodes, &t->capacity, t->n + token->size - common,
-                     sizeof *t->nodes))
-            return false;
-        while (depth < token->size) {
-            const uint8_t byte = token->bytes[depth++];
-            open[depth] = (uint32_t)t->n;
-            t->nodes[t->n++] = (struct qr_trie_node){ 0, QUIRE_TOKEN_NONE, (uint16_t)depth, byte };
-        }
-        t->nodes[open[depth]].token = token->id;
-        last = token;
+    s[t->size] = (struct suffix){ 0, 0 };
+    for (uint32_t at = t->size; at-- > 0;) {
+        uint32_t cp;
+        const int n = qr_utf8_next(t->bytes + at, t->size - at, &cp);
+        const struct suffix *rest = &s[at + (uint32_t)(n > 0 ? n : 0)];
+        if (n > 0 && rest->chars < MAX_CHARS)
+            s[at] = (struct suffix){ rest->alphabet | (qr_alphabet)1 << qr_group_of(t->bytes[at]),
+                                     (uint8_t)(rest->chars + 1) };
+        else
+            s[at] = (struct suffix){ 0, NOT_WHOLE };
     }
+}
+
+static void close_nodes(struct trie_builder *b, uint32_t depth)
+{
+    for (; b->depth > depth; b->depth--) {
+        struct qr_trie_node *node = &b->trie->nodes[b->open[b->depth]];
+        node->skip = (uint32_t)b->trie->n - b->open[b->depth];
+        if (node->skip < MIN_SUBTREE || node->chars == NOT_WHOLE)
+            node->chars = 0;
+    }
+}
+
+/* Adds the nodes of a token of which `common` bytes are there, and notes the token in all of its
+ * nodes. False: no memory. */
+static bool add_token(struct trie_builder *b, const struct token *token, uint32_t common)
+{
+    struct quire_grammar_vocab *v = b->v;
+    struct qr_trie *t = b->trie;
+    const size_t n = t->n + token->size - common;
+    if (!qr_grow(v->a, (void **)&t->nodes, &t->capacity, n + 1, sizeof *t->nodes) ||
+        !qr_grow(v->a, (void **)&t->alphabets, &t->alphabets_capacity, n, sizeof *t->alphabets))
+        return false;
+    find_suffixes(token, b->suffixes);
+    while (b->depth < token->size) {
+        const uint8_t byte = token->bytes[b->depth++];
+        b->open[b->depth] = (uint32_t)t->n;
+        t->alphabets[t->n] = 0;
+        t->nodes[t->n++] = (struct qr_trie_node){ .first = (uint32_t)t->n_tokens,
+                                                  .token = (int32_t)(32 * v->n_words),
+                                                  .depth = (uint16_t)b->depth,
+                                                  .byte = byte };
+    }
+    for (uint32_t d = 1; d <= token->size; d++) {
+        struct qr_trie_node *node = &t->nodes[b->open[d]];
+        t->alphabets[b->open[d]] |= b->suffixes[d].alphabet;
+        node->chars = node->chars > b->suffixes[d].chars ? node->chars : b->suffixes[d].chars;
+    }
+    t->nodes[t->n - 1].token = token->id;
+    return true;
+}
+
+/* Builds the trie of the tokens outside a slice. */
+static bool build_trie(struct trie_builder *b, const struct token *list, size_t n,
+                       enum qr_slice slice)
+{
+    struct quire_grammar_vocab *v = b->v;
+    struct qr_trie *t = b->trie = &v->tries[slice];
+    const struct token *last = NULL;
+    b->depth = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct token *token = &list[i];
+        if (in_slice(token, slice))
+            continue;
+        if (last == NULL || !equal(token, last)) {
+            const uint32_t common = last != NULL ? common_prefix(token, last) : 0;
+            close_nodes(b, common);
+            if (!add_token(b, token, common))
+                return false;
+            last = token;
+        }
+        if (!qr_grow(v->a, (void **)&t->tokens, &t->tokens_capacity, t->n_tokens + 1,
+                     sizeof *t->tokens))
+            return false;
+        t->tokens[t->n_tokens++] = token->id;
+    }
+    close_nodes(b, 0);
+    if (!qr_grow(v->a, (void **)&t->nodes, &t->capacity, t->n + 1, sizeof *t->nodes))
+        return false;
+    t->nodes[t->n] = (struct qr_trie_node){ .first = (uint32_t)t->n_tokens };
     return true;
 }
 
 static bool build(struct quire_grammar_vocab *v)
 {
     size_t n;
+    struct trie_builder b = { .v = v };
     struct token *list = list_tokens(v, &n);
-    uint32_t *open = qr_alloc(v->a, v->max_bytes + 1, sizeof *open);
-    bool ok = list != NULL && open != NULL;
-    for (size_t i = 0; i < n && ok; i++) {
-        v->same[list[i].id] =
-            i + 1 < n && equal(&list[i], &list[i + 1]) ? list[i + 1].id : QUIRE_TOKEN_NONE;
+    b.open = qr_alloc(v->a, v->max_bytes + 1, sizeof *b.open);
+    b.suffixes = qr_alloc(v->a, v->max_bytes + 1, sizeof *b.suffixes);
+    bool ok = list != NULL && b.open != NULL && b.suffixes != NULL;
+    for (size_t i = 0; i < n && ok; i++)
         for (int s = QR_SLICE_SHORT; s < QR_N_SLICES; s++)
             if (in_slice(&list[i], s))
                 set_bit(v->slices[s], list[i].id);
-    }
     for (int s = 0; s < QR_N_SLICES && ok; s++)
-        ok = build_trie(v, list, n, s, open);
+        ok = build_trie(&b, list, n, s);
     qr_free(v->a, list, v->n_tokens + 1, sizeof *list);
-    qr_free(v->a, open, v->max_bytes + 1, sizeof *open);
+    qr_free(v->a, b.open, v->max_bytes + 1, sizeof *b.open);
+    qr_free(v->a, b.suffixes, v->max_bytes + 1, sizeof *b.suffixes);
     return ok;
 }
 
@@ -168,9 +244,8 @@ quire_status quire_grammar_vocab_create(const struct quire_tokenizer *tok,
     }
     v->n_tokens = quire_tokenizer_vocab_size(tok);
     v->n_words = (v->n_tokens + 31) / 32;
-    v->same = qr_calloc(v->a, v->n_tokens + 1, sizeof *v->same);
     v->ends = qr_calloc(v->a, v->n_words + 1, sizeof *v->ends);
-    bool ok = v->same != NULL && v->ends != NULL;
+    bool ok = v->ends != NULL;
     for (int s = QR_SLICE_SHORT; s < QR_N_SLICES && ok; s++)
         ok = (v->slices[s] = qr_calloc(v->a, v->n_words + 1, sizeof *v->ends)) != NULL;
     if (!ok || !build(v)) {
@@ -187,10 +262,12 @@ void quire_grammar_vocab_destroy(struct quire_grammar_vocab *v)
         return;
     const struct quire_allocator copy = v->allocator, *a = v->a ? &copy : NULL;
     for (int s = 0; s < QR_N_SLICES; s++) {
-        qr_free(a, v->tries[s].nodes, v->tries[s].capacity, sizeof *v->tries[s].nodes);
+        struct qr_trie *t = &v->tries[s];
+        qr_free(a, t->nodes, t->capacity, sizeof *t->nodes);
+        qr_free(a, t->alphabets, t->alphabets_capacity, sizeof *t->alphabets);
+        qr_free(a, t->tokens, t->tokens_capacity, sizeof *t->tokens);
         qr_free(a, v->slices[s], v->n_words + 1, sizeof *v->ends);
     }
-    qr_free(a, v->same, v->n_tokens + 1, sizeof *v->same);
     qr_free(a, v->ends, v->n_words + 1, sizeof *v->ends);
     qr_free(a, v, 1, sizeof *v);
 }

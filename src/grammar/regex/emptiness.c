@@ -7,6 +7,10 @@
 /* Operands that a search may look at per state that it may visit: a bound of its time. */
 enum { WORK_PER_STATE = 64 };
 
+/* Expressions that are reached in depth, along the path that the last search suggests, before near
+ * ones are looked at; and how many of these are derived. */
+enum { MAX_LUCKY = 16, MAX_NEAR = 200 };
+
 /* Values of the field `empty` of a node. */
 enum { UNKNOWN, NOT_EMPTY, EMPTY, TOO_LONG };
 
@@ -104,6 +108,84 @@ static bool advance(struct qr_regex_set *set, struct reached *v, struct path *p,
     return reach(set, v, d, &added) && (!added || push(set, p, (uint32_t)v->n - 1));
 }
 
+/* ---- Breadth first ---- */
+
+/* Where an expression of a search came from: the number of another one, and a class. */
+struct origin {
+    uint32_t parent, by;
+};
+
+struct near {
+    struct reached v;
+    struct origin *origins; /* [v.n] */
+    size_t origins_capacity;
+    uint32_t last; /* class by which the search succeeded */
+    bool found, has_skipped;
+};
+
+/* Derives expression number `at` by all classes. */
+static bool expand(struct qr_regex_set *set, struct near *s, uint32_t at,
+                   const uint8_t *representatives, uint32_t n_classes)
+{
+    for (uint32_t c = 0; c < n_classes && !s->found; c++) {
+        bool added = false;
+        const qr_regex d = qr_regex_derivative(set, s->v.list[at], representatives[c]);
+        set->work++;
+        if (set->status != QUIRE_OK)
+            return false;
+        const uint8_t empty = set->nodes[d].empty;
+        s->found = empty == NOT_EMPTY;
+        s->last = c;
+        s->has_skipped = s->has_skipped || empty == TOO_LONG;
+        if (empty == UNKNOWN && !reach(set, &s->v, d, &added))
+            return false;
+        if (added) {
+            if (!qr_grow(set->a, (void **)&s->origins, &s->origins_capacity, s->v.n,
+                         sizeof *s->origins))
+                return false;
+            s->origins[s->v.n - 1] = (struct origin){ at, c };
+        }
+    }
+    return true;
+}
+
+/* The expressions from the start to number `at` match something. Later searches try the first class
+ * of this path first. */
+static void remember_path(struct qr_regex_set *set, const struct near *s, uint32_t at)
+{
+    set->lucky_class = s->last;
+    for (; at > 0; at = s->origins[at].parent) {
+        set->nodes[s->v.list[at]].empty = NOT_EMPTY;
+        set->lucky_class = s->origins[at].by;
+    }
+    set->nodes[s->v.list[0]].empty = NOT_EMPTY;
+}
+
+/* Whether a short string leads to an expression that is known to match something: then the
+ * expressions on the way are known to match something too; if there is none at all, all are empty.
+ * The shortest string is found, while a search in depth follows a counted repetition to its end.
+ * false: no memory, or the set has failed. */
+static bool search_near(struct qr_regex_set *set, qr_regex r, const uint8_t *representatives,
+                        uint32_t n_classes)
+{
+    struct near s = { 0 };
+    bool added,
+        ok = reach(set, &s.v, r, &added) &&
+             qr_grow(set->a, (void **)&s.origins, &s.origins_capacity, 1, sizeof *s.origins);
+    uint32_t at = 0;
+    for (; at < s.v.n && at < MAX_NEAR && ok && !s.found; at++)
+        ok = expand(set, &s, at, representatives, n_classes);
+    if (s.found)
+        remember_path(set, &s, at - 1);
+    for (size_t i = 0; i < s.v.n && ok && !s.found && at == s.v.n && !s.has_skipped; i++)
+        set->nodes[s.v.list[i]].empty = EMPTY;
+    free_reached(set, &s.v);
+    qr_free(set->a, s.origins, s.origins_capacity, sizeof *s.origins);
+    return ok;
+}
+
+/* ---- Both ---- */
+
 /* Follows derivatives depth first until one is known to match something. What is learned is
  * remembered: the expressions on the way to it match something too; if there is none, all are
  * empty. */
@@ -115,14 +197,19 @@ static quire_status explore(struct qr_regex_set *set, qr_regex r, const uint8_t 
     bool found = false, added;
     const uint64_t last_work = set->work + (uint64_t)max_states * WORK_PER_STATE;
     bool ok = reach(set, &v, r, &added) && push(set, &p, 0);
-    while (p.n > 0 && ok && !found && v.n <= max_states && set->work <= last_work)
+    while (p.n > 0 && ok && !found && v.n <= MAX_LUCKY)
         ok = advance(set, &v, &p, representatives, n_classes, &found);
-    const bool complete = ok && !found && p.n == 0 && !p.has_skipped;
+    if (p.n > 0 && ok && !found)
+        ok = search_near(set, r, representatives, n_classes);
+    const bool was_near = set->nodes[r].empty == NOT_EMPTY || set->nodes[r].empty == EMPTY;
+    while (p.n > 0 && ok && !found && !was_near && v.n <= max_states && set->work <= last_work)
+        ok = advance(set, &v, &p, representatives, n_classes, &found);
+    const bool complete = ok && !found && !was_near && p.n == 0 && !p.has_skipped;
     for (size_t i = 0; i < v.n && complete; i++)
         set->nodes[v.list[i]].empty = EMPTY;
     for (size_t i = 0; i < p.n && found; i++)
         set->nodes[v.list[p.list[i].at]].empty = NOT_EMPTY;
-    if (ok && !found && !complete) {
+    if (ok && !found && !complete && !was_near) {
         for (size_t i = 0; i < v.n; i++) /* so that their searches do not repeat this one */
             set->nodes[v.list[i]].empty = TOO_LONG;
         set->longest_search = max_states > set->longest_search ? max_states : set->longest_search;
@@ -133,7 +220,7 @@ static quire_status explore(struct qr_regex_set *set, qr_regex r, const uint8_t 
         qr_regex_set_fail(set, QUIRE_E_NOMEM);
     if (set->status != QUIRE_OK)
         return set->status;
-    return found || complete ? QUIRE_OK : QUIRE_E_LIMIT;
+    return found || complete || was_near ? QUIRE_OK : QUIRE_E_LIMIT;
 }
 
 /* Whether a search with this limit can tell more than is known. */

@@ -2,16 +2,11 @@
 #include "grammar/regex/lexer.h"
 #include "grammar/regex/derivative.h"
 #include "grammar/regex/emptiness.h"
-#include "grammar/regex/slice.h"
+#include "grammar/regex/plain_run.h"
 #include <string.h>
 
 /* Derivatives that a search for dead ends looks at before it takes the state for alive. */
-enum { MAX_SEARCH = 4000, MAX_SLICES = 8 };
-
-/* States of the lexer per state of a slice that a search whether it is covered reaches at most: a
- * body of a string that covers a slice is a small loop, while a counted one would build all of its
- * states before the search finds its end. */
-enum { LEXER_STATES_PER_SLICE_STATE = 16 };
+enum { MAX_SEARCH = 4000 };
 
 /* One lexeme of a state, with the rest that must follow. */
 struct entry {
@@ -44,8 +39,6 @@ struct qr_lexer {
     size_t n_accepts, accepts_capacity;
     uint32_t *index; /* hash table of states, 0 = free: state 0 is not in it */
     size_t index_size;
-    struct qr_slice slices[MAX_SLICES];
-    uint32_t n_slices;
 };
 
 static bool grow(struct qr_lexer *l, void **p, size_t *capacity, size_t need, size_t elem_size)
@@ -183,8 +176,6 @@ void qr_lexer_free(struct qr_lexer *l)
     if (l == NULL)
         return;
     const struct quire_allocator *a = l->a;
-    for (uint32_t i = 0; i < l->n_slices; i++)
-        qr_slice_free(l->set, &l->slices[i]);
     qr_free(a, l->states, l->states_capacity, sizeof *l->states);
     qr_free(a, l->flags, l->flags_capacity, 1);
     qr_free(a, l->next, l->next_capacity, sizeof *l->next);
@@ -263,118 +254,15 @@ const uint32_t *qr_lexer_accepts(const struct qr_lexer *l, qr_lex_state state, u
     return s->n_accepts ? l->accepts + s->accepts : NULL;
 }
 
-/* ---- Slices ---- */
-
-/* Pairs of a state and a state of a slice, with a hash set over them. */
-struct pairs {
-    uint64_t *list; /* state << 32 | state of the slice */
-    size_t n, capacity;
-    uint32_t *slots; /* index + 1 */
-    size_t size;
-};
-
-static size_t pair_slot(const struct pairs *p, uint64_t pair)
+uint32_t qr_lexer_plain_run(struct qr_lexer *l, qr_lex_state state)
 {
-    size_t i = (pair * 0x9e3779b97f4a7c15u >> 32) & (p->size - 1);
-    while (p->slots[i] != 0 && p->list[p->slots[i] - 1] != pair)
-        i = (i + 1) & (p->size - 1);
-    return i;
-}
-
-static bool add_pair(struct qr_lexer *l, struct pairs *p, uint64_t pair)
-{
-    if (2 * (p->n + 1) > p->size) {
-        const size_t size = p->size ? 2 * p->size : 64;
-        uint32_t *slots = qr_calloc(l->a, size, sizeof *slots);
-        if (slots == NULL)
-            return false;
-        qr_free(l->a, p->slots, p->size, sizeof *slots);
-        p->slots = slots;
-        p->size = size;
-        for (size_t i = 0; i < p->n; i++)
-            slots[pair_slot(p, p->list[i])] = (uint32_t)i + 1;
+    const struct state s = l->states[state];
+    uint32_t longest = 0;
+    for (uint32_t i = 0; i < s.n_entries; i++) {
+        const uint32_t run = qr_regex_plain_run(l->set, l->entries[s.entries + i].rest);
+        longest = run > longest ? run : longest;
     }
-    const size_t slot = pair_slot(p, pair);
-    if (p->slots[slot] != 0)
-        return true;
-    if (!qr_grow(l->a, (void **)&p->list, &p->capacity, p->n + 1, sizeof *p->list))
-        return false;
-    p->list[p->n++] = pair;
-    p->slots[slot] = (uint32_t)p->n;
-    return true;
-}
-
-/* The automaton of a slice, which is kept. NULL: *status tells why. */
-static const struct qr_slice *find_slice(struct qr_lexer *l, qr_regex inner, quire_status *status)
-{
-    *status = QUIRE_OK;
-    for (uint32_t i = 0; i < l->n_slices; i++)
-        if (l->slices[i].inner == inner)
-            return &l->slices[i];
-    if (l->n_slices == MAX_SLICES) {
-        qr_slice_free(l->set, &l->slices[--l->n_slices]);
-        l->bytes -= l->slices[l->n_slices].next_capacity * sizeof(uint16_t);
-    }
-    struct qr_slice *slice = &l->slices[l->n_slices];
-    *status = qr_slice_build(l->set, inner, l->class_of, slice);
-    if (*status != QUIRE_OK)
-        return NULL;
-    l->n_slices++;
-    l->bytes += slice->next_capacity * sizeof(uint16_t);
-    return slice;
-}
-
-/* Follows a state of the lexer and one of the slice by all bytes. *covers is false if the lexer's
- * dies and the slice's does not. */
-static quire_status step_pair(struct qr_lexer *l, const struct qr_slice *slice, struct pairs *p,
-                              uint64_t pair, bool *covers)
-{
-    const qr_lex_state state = (qr_lex_state)(pair >> 32);
-    const uint16_t *rests = slice->next + (uint32_t)pair * slice->n_bytes;
-    uint64_t last = 0;
-    for (uint32_t c = 0; c < slice->n_bytes; c++) {
-        qr_lex_state next = l->next[state * l->n_classes + l->class_of[slice->bytes[c]]];
-        if (rests[c] == 0)
-            continue;
-        if (next == QR_LEX_UNKNOWN) {
-            const quire_status status = qr_lexer_step(l, state, slice->bytes[c], &next);
-            if (status != QUIRE_OK)
-                return status;
-        }
-        *covers = next != QR_LEX_DEAD;
-        if (!*covers)
-            return QUIRE_OK;
-        const uint64_t reached = (uint64_t)next << 32 | (rests[c] - 1u);
-        if (reached != last && !add_pair(l, p, reached))
-            return QUIRE_E_NOMEM;
-        last = reached;
-    }
-    return QUIRE_OK;
-}
-
-quire_status qr_lexer_covers(struct qr_lexer *l, qr_lex_state state, qr_regex inner,
-                             uint32_t max_states, bool *covers)
-{
-    struct pairs p = { 0 };
-    quire_status status = QUIRE_OK;
-    *covers = false;
-    const struct qr_slice *slice = state != QR_LEX_DEAD ? find_slice(l, inner, &status) : NULL;
-    if (slice == NULL || slice->n_states == 0)
-        return status;
-    const uint32_t most = slice->n_states * LEXER_STATES_PER_SLICE_STATE;
-    if (max_states > most)
-        max_states = most;
-    *covers = true;
-    if (!add_pair(l, &p, (uint64_t)state << 32))
-        status = QUIRE_E_NOMEM;
-    for (size_t i = 0; i < p.n && *covers && status == QUIRE_OK; i++) {
-        status = step_pair(l, slice, &p, p.list[i], covers);
-        *covers = *covers && p.n <= max_states;
-    }
-    *covers = *covers && status == QUIRE_OK;
-    qr_free(l->a, p.list, p.capacity, sizeof *p.list);
-    qr_free(l->a, p.slots, p.size, sizeof *p.slots);
-    return status;
+    return longest;
 }
 
 uint64_t qr_lexer_bytes(const struct qr_lexer *l) { return l->bytes + qr_regex_set_bytes(l->set); }

@@ -46,11 +46,9 @@ quire_status qr_lexer_step(struct qr_lexer *lexer, qr_lex_state state, uint8_t b
 
 /* The lexemes that are complete in this state, ascending; *n may be 0. */
 const uint32_t *qr_lexer_accepts(const struct qr_lexer *lexer, qr_lex_state state, uint32_t *n);
-/* Whether every string of `inner` is a path from this state on which some lexeme stays alive. For
- * slices of the vocabulary; remembered per state and inner by the caller. False also if the search
- * is too long: max_states is one of its limits. */
-quire_status qr_lexer_covers(struct qr_lexer *lexer, qr_lex_state state, qr_regex inner,
-                             uint32_t max_states, bool *covers) QUIRE_MUST_CHECK;
+/* A number n such that every string of at most n plain characters keeps some lexeme alive, told by
+ * the forms of the expressions: see regex/plain_run.h. */
+uint32_t qr_lexer_plain_run(struct qr_lexer *lexer, qr_lex_state state);
 
 uint64_t qr_lexer_bytes(const struct qr_lexer *lexer);
 

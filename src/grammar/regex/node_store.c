@@ -104,6 +104,7 @@ static void derive_flags(const struct qr_regex_set *set, struct qr_regex_node *n
     n->positive = true;
     n->depth = 1;
     n->empty = 0;
+    n->finite = n->any_plain = 0;
     switch ((enum qr_regex_kind)n->kind) {
     case QR_RX_CONCAT:
         n->nullable = nodes[n->a].nullable && nodes[n->b].nullable;

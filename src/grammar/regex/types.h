@@ -43,6 +43,7 @@ struct qr_regex_node {
     bool positive;  /* known to match something without a search: no AND and no NOT inside */
     uint8_t empty;  /* emptiness.c: 0 unknown, 1 matches something, 2 nothing, 3 too long to tell */
     uint16_t depth; /* nesting, without the right sides of concats */
+    uint8_t finite, any_plain; /* plain_run.c: 0 unknown, 1 no, 2 yes */
     uint32_t a, b, min, max;
 };
 
