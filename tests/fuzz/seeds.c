@@ -45,6 +45,9 @@ static void gguf_models(void)
         tiny_model(&models[i].shape, &b);
         save("gguf", models[i].name, &b);
     }
+    struct fuzz_buffer b = { 0 };
+    tiny_mamba2(&b);
+    save("gguf", "mamba2", &b);
 }
 
 static void gguf_head(struct fuzz_buffer *b, uint32_t version, uint64_t n_tensors, uint64_t n_keys)
