@@ -3,18 +3,13 @@
 #include "engine/model_kind.h"
 #include "base/error.h"
 
-quire_status qr_model_kind_check(enum quire_model_kind kind, bool recurrent, const char *arch,
+quire_status qr_model_kind_check(enum quire_model_kind kind, const char *arch,
                                  struct quire_error *err)
 {
     if (kind == QUIRE_MODEL_ENCODER_DECODER)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "architecture '%s' is an encoder-decoder: the engine runs decoders and "
                        "encoders only",
-                       arch);
-    if (recurrent)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "architecture '%s' has recurrent layers: the engine keeps keys and values "
-                       "only; quire_context_forward() computes it",
                        arch);
     return QUIRE_OK;
 }

@@ -3,11 +3,9 @@
 #ifndef QR_ENGINE_MODEL_KIND_H
 #define QR_ENGINE_MODEL_KIND_H
 #include <quire/model.h>
-#include <stdbool.h>
 
-/* QUIRE_E_UNSUPPORTED, with the architecture, for encoder-decoders and for models with recurrent
- * layers. */
-quire_status qr_model_kind_check(enum quire_model_kind kind, bool recurrent, const char *arch,
+/* QUIRE_E_UNSUPPORTED, with the architecture, for encoder-decoders. */
+quire_status qr_model_kind_check(enum quire_model_kind kind, const char *arch,
                                  struct quire_error *err);
 
 #endif

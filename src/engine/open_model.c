@@ -38,7 +38,7 @@ quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_eng
         e->model = p->model;
         struct quire_model_info mi = { .struct_size = sizeof mi };
         QR_TRY(quire_model_get_info(e->model, &mi));
-        return qr_model_kind_check(mi.kind, mi.state_bytes != 0, mi.arch, err);
+        return qr_model_kind_check(mi.kind, mi.arch, err);
     }
     struct quire_model_params mp;
     quire_model_params_init(&mp, sizeof mp);
@@ -60,7 +60,7 @@ quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_eng
     e->model = e->own_model;
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_get_info(e->model, &mi));
-    return qr_model_kind_check(mi.kind, mi.state_bytes != 0, mi.arch, err);
+    return qr_model_kind_check(mi.kind, mi.arch, err);
 }
 
 quire_status qr_engine_prefer_model_error(const struct quire_engine_params *p, quire_status status,
@@ -75,8 +75,7 @@ quire_status qr_engine_prefer_model_error(const struct quire_engine_params *p, q
         return status;
     QR_TRY(qr_weights_open(&wp, &w, err));
     const struct qr_model_config *c = qr_weights_config(w);
-    const quire_status kind = qr_model_kind_check(
-        (enum quire_model_kind)c->kind, c->recurrent.kind != QR_RECURRENT_NONE, c->arch, err);
+    const quire_status kind = qr_model_kind_check((enum quire_model_kind)c->kind, c->arch, err);
     qr_weights_close(w);
     return kind == QUIRE_OK ? status : kind;
 }
