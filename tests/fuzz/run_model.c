@@ -45,9 +45,11 @@ static void forward(struct quire_context *context, const struct quire_model_info
                                                  .n_groups = n_groups,
                                                  .groups = groups };
     float *logits = malloc(sizeof *logits * info->vocab_size);
-    const struct quire_forward_args args = {
-        .struct_size = sizeof args, .batch = &batch, .token_ids = ids, .logits = logits
-    };
+    const struct quire_forward_args args = { .struct_size = sizeof args,
+                                             .batch = &batch,
+                                             .token_ids = ids,
+                                             .logits = logits,
+                                             .state_slots = table };
     const quire_status s = quire_context_forward(context, &args, &err);
     fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
     free(logits);
@@ -84,6 +86,25 @@ static struct quire_kv_cache *create_cache(const struct quire_model *model,
     return kv;
 }
 
+/* One state, whose slot is 0. */
+static struct quire_state_pool *create_states(const struct quire_model_info *info,
+                                              const struct quire_allocator *a)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_state_pool_params p;
+    struct quire_state_pool *pool = NULL;
+    int32_t slot = -1;
+    quire_state_pool_params_init(&p, sizeof p);
+    p.n_slots = 1;
+    p.state_bytes = info->state_bytes;
+    p.allocator = a;
+    quire_status s = quire_state_pool_create(&p, &pool, &err);
+    fuzz_check(s == QUIRE_OK, "%s %s", fuzz_status(s), err.msg);
+    s = quire_state_pool_alloc(pool, &slot, &err);
+    fuzz_check(s == QUIRE_OK && slot == 0, "%s %s", fuzz_status(s), err.msg);
+    return pool;
+}
+
 static void run(struct quire_model *model, const struct quire_allocator *a)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -99,8 +120,14 @@ static void run(struct quire_model *model, const struct quire_allocator *a)
     cp.allocator = a;
     if (info.context_length < N_TOKENS)
         return;
-    if (info.kind == QUIRE_MODEL_DECODER && !(cp.kv = create_cache(model, a, &n_groups)))
+    if (info.state_bytes > MAX_RUN_BYTES ||
+        (info.state_bytes && !(cp.states = create_states(&info, a))))
         return;
+    if (info.kind == QUIRE_MODEL_DECODER && info.n_attention_layers &&
+        !(cp.kv = create_cache(model, a, &n_groups))) {
+        quire_state_pool_destroy(cp.states);
+        return;
+    }
     struct quire_context *context = NULL;
     s = quire_context_bytes(model, &cp, &bytes, &err);
     fuzz_check_error(s, &err);
@@ -114,6 +141,7 @@ static void run(struct quire_model *model, const struct quire_allocator *a)
     }
     quire_context_destroy(context);
     quire_kv_destroy(cp.kv);
+    quire_state_pool_destroy(cp.states);
 }
 
 void run_model(struct quire_model_params mp, size_t input)

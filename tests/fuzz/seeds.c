@@ -40,11 +40,11 @@ static void gguf_models(void)
         { "qwen2", { "qwen2", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
         { "ernie", { "ernie4_5", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
     };
-    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
-        struct fuzz_buffer b = { 0 };
-        tiny_model(&models[i].shape, &b);
-        save("gguf", models[i].name, &b);
-    }
+    struct fuzz_buffer b = { 0 };
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        tiny_model(&models[i].shape, &b), save("gguf", models[i].name, &b);
+    tiny_mamba2(&b);
+    save("gguf", "mamba2", &b);
 }
 
 static void gguf_head(struct fuzz_buffer *b, uint32_t version, uint64_t n_tensors, uint64_t n_keys)

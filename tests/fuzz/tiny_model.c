@@ -268,3 +268,41 @@ void tiny_model(const struct tiny_shape *s, struct fuzz_buffer *out)
     gguf_tensor(&g, "output_norm.weight", 0, s->hidden, 0);
     gguf_finish(&g, out);
 }
+
+static void name_tensor(struct gguf_image *g, const char *name, uint64_t columns, uint64_t rows)
+{
+    char full[64];
+    snprintf(full, sizeof full, "blk.0.%s", name);
+    gguf_tensor(g, full, 0, columns, rows);
+}
+
+void tiny_mamba2(struct fuzz_buffer *out)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } sizes[] = {
+        { "mamba2.block_count", 1 },          { "mamba2.embedding_length", 8 },
+        { "mamba2.context_length", 64 },      { "mamba2.feed_forward_length", 0 },
+        { "mamba2.attention.head_count", 0 }, { "mamba2.ssm.conv_kernel", 4 },
+        { "mamba2.ssm.inner_size", 8 },       { "mamba2.ssm.state_size", 4 },
+        { "mamba2.ssm.time_step_rank", 2 },   { "mamba2.ssm.group_count", 1 },
+    };
+    struct gguf_image g = { 0 };
+    gguf_text(&g, "general.architecture", "mamba2");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        gguf_u32(&g, sizes[i].key, sizes[i].value);
+    gguf_f32(&g, "mamba2.attention.layer_norm_rms_epsilon", 1e-5f);
+    gguf_tensor(&g, "token_embd.weight", 0, 8, tiny_vocab(&g, TINY_SENTENCEPIECE));
+    name_tensor(&g, "attn_norm.weight", 8, 0);
+    name_tensor(&g, "ssm_in.weight", 8, 26);
+    name_tensor(&g, "ssm_conv1d.weight", 4, 16);
+    name_tensor(&g, "ssm_conv1d.bias", 16, 0);
+    name_tensor(&g, "ssm_dt.bias", 2, 0);
+    name_tensor(&g, "ssm_a", 1, 2);
+    name_tensor(&g, "ssm_d", 1, 2);
+    name_tensor(&g, "ssm_norm.weight", 8, 1);
+    name_tensor(&g, "ssm_out.weight", 8, 8);
+    gguf_tensor(&g, "output_norm.weight", 0, 8, 0);
+    gguf_finish(&g, out);
+}

@@ -43,6 +43,9 @@ struct tiny_shape {
 /* A model with a chat template. */
 void tiny_model(const struct tiny_shape *shape, struct fuzz_buffer *out);
 
+/* A model with one layer of Mamba-2: 2 heads of 4, 4 states, 4 taps. */
+void tiny_mamba2(struct fuzz_buffer *out);
+
 /* Only the tokenizer's keys; returns the number of tokens. */
 uint32_t tiny_vocab(struct gguf_image *g, enum tiny_vocab kind);
 

@@ -43,6 +43,8 @@ check avx512/vnni/linear_q8 0
 check avx512/amx/linear_q8 0
 check avx512/linear_q8 5    # 16-bit products need a second set of sums
 check avx512/linear_float 7 # 24 sums, and bf16 pairs split into values
+check avx512/recurrent 0
+check avx2/recurrent 0
 check avx2/attn_tile 0
 check avx2/linear_float 0
 check avx2/vnni/linear_q8 12 # eight sums, and codes of up to six bits combined from planes

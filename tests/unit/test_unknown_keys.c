@@ -220,6 +220,72 @@ static const struct {
               "\"is_encoder_decoder\":true,\"length_penalty\":2.0,\"no_repeat_ngram_size\":3,"
               "\"normalize_before\":false,\"normalize_embedding\":true,\"num_beams\":4,"
               "\"scale_embedding\":false,\"static_position_embeddings\":false" },
+    { "lfm2", /* LFM2 1.2B */
+      ",\"block_auto_adjust_ff_dim\":true,\"block_dim\":64,\"block_ff_dim\":160,\"block_ffn"
+      "_dim_multiplier\":1.0,\"block_mlp_init_scale\":1.0,\"block_multiple_of\":256,\"block"
+      "_norm_eps\":1e-5,\"block_out_init_scale\":1.0,\"block_use_swiglu\":true,\"block_use_"
+      "xavier_init\":true,\"conv_L_cache\":3,\"conv_bias\":false,\"conv_dim\":64,\"conv_dim"
+      "_out\":64,\"conv_use_xavier_init\":true,\"full_attn_idxs\":[2],\"norm_eps\":1e-5,\"n"
+      "um_heads\":4,\"rope_theta\":1000000.0,\"use_pos_enc\":true" },
+    { "granitemoehybrid", /* Granite 4 tiny and micro */
+      ",\"attention_bias\":false,\"attention_multiplier\":0.01,\"embedding_multiplier\":12,"
+      "\"hidden_act\":\"silu\",\"init_method\":\"mup\",\"layer_types\":[\"mamba\",\"mamba\""
+      ",\"attention\",\"mamba\"],\"logits_scaling\":6,\"mamba_chunk_size\":256,\"mamba_conv"
+      "_bias\":true,\"mamba_d_conv\":4,\"mamba_d_head\":16,\"mamba_d_state\":16,\"mamba_exp"
+      "and\":2,\"mamba_n_groups\":1,\"mamba_n_heads\":8,\"mamba_proj_bias\":false,\"normali"
+      "zation_function\":\"rmsnorm\",\"num_experts_per_tok\":2,\"num_local_experts\":4,\"ou"
+      "tput_router_logits\":false,\"position_embedding_type\":\"nope\",\"residual_multiplie"
+      "r\":0.2,\"rms_norm_eps\":1e-5,\"rope_scaling\":null,\"rope_theta\":10000,\"router_au"
+      "x_loss_coef\":0.0,\"shared_intermediate_size\":128,\"tie_word_embeddings\":true" },
+    { "nemotron_h", /* Nemotron-H 8B */
+      ",\"attention_bias\":false,\"attention_head_dim\":16,\"chunk_size\":128,\"conv_kernel"
+      "\":4,\"expand\":2,\"hybrid_override_pattern\":\"M-M*\",\"layer_norm_epsilon\":1e-5,"
+      "\"mamba_head_dim\":16,\"mamba_hidden_act\":\"silu\",\"mamba_num_heads\":8,\"mamba_pr"
+      "oj_bias\":false,\"mlp_bias\":false,\"mlp_hidden_act\":\"relu2\",\"n_groups\":1,\"num"
+      "_logits_to_keep\":1,\"rescale_prenorm_residual\":true,\"residual_in_fp32\":false,\"s"
+      "liding_window\":null,\"ssm_state_size\":16,\"tie_word_embeddings\":false,\"time_step"
+      "_floor\":0.0001,\"time_step_limit\":[0.0,Infinity],\"time_step_max\":0.1,\"time_step"
+      "_min\":0.001,\"time_step_rank\":256,\"use_bias\":false,\"use_conv_bias\":true,\"use_"
+      "mamba_kernels\":true" },
+    { "qwen3_next", /* Qwen3-Next 80B */
+      ",\"attention_bias\":false,\"decoder_sparse_step\":1,\"full_attention_interval\":4,\""
+      "head_dim\":16,\"hidden_act\":\"silu\",\"linear_conv_kernel_dim\":4,\"linear_key_head"
+      "_dim\":16,\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,\"linear_value_hea"
+      "d_dim\":16,\"mlp_only_layers\":[],\"moe_intermediate_size\":32,\"norm_topk_prob\":tr"
+      "ue,\"num_experts\":8,\"num_experts_per_tok\":2,\"output_router_logits\":false,\"part"
+      "ial_rotary_factor\":0.25,\"rms_norm_eps\":1e-6,\"rope_scaling\":null,\"rope_theta\":"
+      "10000000,\"router_aux_loss_coef\":0.001,\"shared_expert_intermediate_size\":32,\"tie"
+      "_word_embeddings\":false,\"use_sliding_window\":false" },
+    { "qwen3_5_text", /* Qwen3.5 */
+      ",\"attention_bias\":false,\"attn_output_gate\":true,\"full_attention_interval\":4,\""
+      "head_dim\":16,\"hidden_act\":\"silu\",\"layer_types\":[\"linear_attention\",\"linear"
+      "_attention\",\"linear_attention\",\"full_attention\"],\"linear_conv_kernel_dim\":4,"
+      "\"linear_key_head_dim\":16,\"linear_num_key_heads\":2,\"linear_num_value_heads\":4,"
+      "\"linear_value_head_dim\":16,\"mamba_ssm_dtype\":\"float32\",\"mlp_only_layers\":[],"
+      "\"mtp_num_hidden_layers\":1,\"mtp_use_dedicated_embeddings\":false,\"partial_rotary_"
+      "factor\":0.25,\"rms_norm_eps\":1e-6,\"rope_parameters\":{\"mrope_interleaved\":true,"
+      "\"mrope_section\":[11,11,10],\"partial_rotary_factor\":0.25,\"rope_theta\":10000000,"
+      "\"rope_type\":\"default\"},\"tie_word_embeddings\":true" },
+    { "jamba", /* Jamba 1.5 */
+      ",\"attn_layer_offset\":1,\"attn_layer_period\":2,\"calc_logits_for_entire_prompt\":f"
+      "alse,\"expert_layer_offset\":1,\"expert_layer_period\":2,\"hidden_act\":\"silu\",\"m"
+      "amba_conv_bias\":true,\"mamba_d_conv\":4,\"mamba_d_state\":16,\"mamba_dt_rank\":4,\""
+      "mamba_expand\":2,\"mamba_inner_layernorms\":true,\"mamba_proj_bias\":false,\"num_exp"
+      "erts\":4,\"num_experts_per_tok\":2,\"num_logits_to_keep\":1,\"output_router_logits\""
+      ":false,\"rms_norm_eps\":1e-6,\"router_aux_loss_coef\":0.001,\"sliding_window\":null,"
+      "\"tie_word_embeddings\":false,\"use_mamba_kernels\":true" },
+    { "falcon_h1", /* Falcon-H1 0.5B */
+      ",\"attention_bias\":false,\"attention_in_multiplier\":1.0,\"attention_out_multiplier"
+      "\":0.9375,\"attn_layer_indices\":null,\"embedding_multiplier\":5.6,\"head_dim\":16,"
+      "\"hidden_act\":\"silu\",\"key_multiplier\":0.39,\"lm_head_multiplier\":0.039,\"mamba"
+      "_chunk_size\":128,\"mamba_conv_bias\":true,\"mamba_d_conv\":4,\"mamba_d_head\":16,\""
+      "mamba_d_ssm\":96,\"mamba_d_state\":16,\"mamba_expand\":2,\"mamba_n_groups\":1,\"mamb"
+      "a_n_heads\":6,\"mamba_norm_before_gate\":false,\"mamba_proj_bias\":false,\"mamba_rms"
+      "_norm\":false,\"mamba_use_mlp\":true,\"mlp_bias\":false,\"mlp_expansion_factor\":8,"
+      "\"mlp_multipliers\":[0.88,0.58],\"num_logits_to_keep\":1,\"projectors_bias\":false,"
+      "\"rms_norm_eps\":1e-5,\"rope_scaling\":null,\"rope_theta\":1e11,\"ssm_in_multiplier"
+      "\":1.25,\"ssm_multipliers\":[0.35,0.25,0.35,0.5,0.35],\"ssm_out_multiplier\":0.23,\""
+      "tie_word_embeddings\":false" },
 };
 
 static void model(char out[8192], const char *type, const char *more)

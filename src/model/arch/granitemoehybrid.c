@@ -23,6 +23,7 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
 static const struct qr_ignored_key ignored_keys[] = {
     { "mamba_chunk_size", NULL }, /* implementation */
     { "normalization_function", "rmsnorm" },
+    { "init_method", NULL }, /* initialization */
     { 0 },
 };
 

@@ -29,6 +29,7 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "use_mambapy", NULL },
     { "use_associative_scan", NULL },
     { "num_logits_to_keep", NULL },
+    { "calc_logits_for_entire_prompt", NULL },
     { "mamba_inner_layernorms", "true" },
     { 0 },
 };
