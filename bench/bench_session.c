@@ -54,12 +54,31 @@ static quire_status open_cache(struct bench_session *s, const struct bench_sessi
     return status;
 }
 
+/* States of the sequences, all zero, in the order of the sequences. */
+static quire_status open_states(struct bench_session *s, const struct bench_session_params *p,
+                                struct quire_error *err)
+{
+    struct quire_state_pool_params sp;
+    if (!s->info.state_bytes)
+        return QUIRE_OK;
+    quire_state_pool_params_init(&sp, sizeof sp);
+    sp.state_bytes = s->info.state_bytes;
+    sp.n_slots = p->max_seqs;
+    s->state_slots = malloc(p->max_seqs * sizeof *s->state_slots);
+    quire_status status =
+        s->state_slots ? quire_state_pool_create(&sp, &s->states, err) : QUIRE_E_NOMEM;
+    for (uint32_t i = 0; status == QUIRE_OK && i < p->max_seqs; i++)
+        status = quire_state_pool_alloc(s->states, &s->state_slots[i], err);
+    return status;
+}
+
 static quire_status open_context(struct bench_session *s, const struct bench_session_params *p,
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
     quire_context_params_init(&cp, sizeof cp);
     cp.kv = s->kv;
+    cp.states = s->states;
     cp.threads = s->machine->threads;
     cp.max_tokens = p->chunk > p->max_seqs ? p->chunk : p->max_seqs;
     cp.max_seqs = p->max_seqs;
@@ -86,7 +105,9 @@ int bench_session_open(struct bench_session *s, const struct bench_session_param
     };
     quire_status status = open_model(s, p, &err);
     if (status == QUIRE_OK)
-        status = open_cache(s, p, &err);
+        status = s->n_groups ? open_cache(s, p, &err) : QUIRE_OK;
+    if (status == QUIRE_OK)
+        status = open_states(s, p, &err);
     if (status == QUIRE_OK)
         status = open_context(s, p, &err);
     if (status == QUIRE_OK)
@@ -99,6 +120,8 @@ void bench_session_close(struct bench_session *s)
 {
     quire_context_destroy(s->context);
     quire_kv_destroy(s->kv);
+    quire_state_pool_destroy(s->states);
+    free(s->state_slots);
     bench_tables_close(&s->tables);
     if (quire_model_close(s->model) != QUIRE_OK)
         bench_error(70, "the model is still in use");
@@ -113,7 +136,8 @@ static void put_token(struct bench_session *s, uint32_t row, uint32_t seq, uint3
 {
     const uint64_t hash = ((uint64_t)seq << 32 | position) * 0x9e3779b97f4a7c15ull;
     s->ids[row] = (int32_t)((hash >> 32) % s->info.vocab_size);
-    s->slots[row] = bench_slot(&s->tables, seq, position);
+    if (s->n_groups)
+        s->slots[row] = bench_slot(&s->tables, seq, position);
 }
 
 /* Runs one forward pass of the tokens set by put_token(); the caller has set starts and lens of
@@ -132,9 +156,11 @@ static quire_status step(struct bench_session *s, uint32_t n_seqs, float *logits
                                                  .seq_lens = s->lens,
                                                  .n_groups = s->n_groups,
                                                  .groups = groups };
-    const struct quire_forward_args args = {
-        .struct_size = sizeof args, .batch = &batch, .token_ids = s->ids, .logits = logits
-    };
+    const struct quire_forward_args args = { .struct_size = sizeof args,
+                                             .batch = &batch,
+                                             .token_ids = s->ids,
+                                             .logits = logits,
+                                             .state_slots = s->state_slots };
     return quire_context_forward(s->context, &args, err);
 }
 
