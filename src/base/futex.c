@@ -10,15 +10,6 @@
 /* Loads of the word between two clock_gettime calls. */
 enum { LOADS_PER_CLOCK_READ = 32 };
 
-static void cpu_relax(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("isb" ::: "memory");
-#endif
-}
-
 static uint64_t now_ns(void)
 {
     struct timespec t;
@@ -34,7 +25,7 @@ static bool spin(const uint32_t *word, uint32_t old, uint32_t spin_ns)
         for (int i = 0; i < LOADS_PER_CLOCK_READ; i++) {
             if (__atomic_load_n(word, __ATOMIC_ACQUIRE) != old)
                 return true;
-            cpu_relax();
+            qr_cpu_relax();
         }
         const uint64_t now = now_ns();
         if (!end)

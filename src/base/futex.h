@@ -5,6 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Between two loads of a loop that waits. */
+static inline void qr_cpu_relax(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
 /* Every word has a counter of sleeping threads, *sleepers, which makes a wake-up without sleepers
  * free of system calls. Both are private to the process and start as 0. */
 
