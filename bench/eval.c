@@ -48,6 +48,8 @@ static int usage(FILE *to)
         "and -ctv\n"
         "                     set that of keys or values\n"
         "  --kv-scales FILE   scales of fp8 caches, as written by calibrate\n"
+        "  --lora PATH        LoRA adapter of all sequences; golden: with -m MODEL, compared with\n"
+        "                     DIR, or with the reference tensors beside the adapter\n"
         "  --threads N        default: of the machine\n"
         "  --chunk N          prompt tokens per step (default: all)\n"
         "  --block-size N     tokens per KV block (default 64; attention: several)\n"
@@ -132,6 +134,8 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return o->input = value, true;
     if (!strcmp(name, "--kv-scales"))
         return o->kv_scales = value, true;
+    if (!strcmp(name, "--lora"))
+        return o->lora = value, true;
     if (!strcmp(name, "--out"))
         return o->output = value, true;
     if (!strcmp(name, "-p") || !strcmp(name, "--prompt") || !strcmp(name, "--filter"))

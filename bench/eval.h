@@ -18,6 +18,7 @@ struct eval_options {
         expand_from; /* MLA: expand latent rows for batches of this many new tokens, 0 = never */
     const char *model, *gguf, *input, *output;
     const char *kv_scales; /* file of scales for fp8 caches */
+    const char *lora;      /* adapter of all sequences; NULL = none */
     const char *prompt;
     bool verbose;
     uint32_t limit;                /* schema: 0 = all */

@@ -2,6 +2,7 @@
 /** Includes every public header of the library. */
 #ifndef QUIRE_QUIRE_H
 #define QUIRE_QUIRE_H
+#include <quire/adapter.h>
 #include <quire/attention.h>
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>

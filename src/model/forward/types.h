@@ -71,6 +71,33 @@ struct qr_thread_buffers {
     size_t stride_bytes, act_offset_bytes;
 };
 
+/* Ascending indices of rows. */
+struct qr_row_list {
+    uint32_t *rows;
+    uint32_t n;
+};
+
+/* The rows of a step that use one adapter: rows of the step, and of its logits. */
+struct qr_adapter_group {
+    const struct quire_adapter *adapter;
+    struct qr_row_list tokens, logits;
+};
+
+enum { QR_NO_ADAPTER = UINT32_MAX };
+
+/* Adapters of a step (adapter_rows.h, adapter_apply.h). n_groups is 0 and all other rows are unset
+ * in a step without adapters. */
+struct qr_step_adapters {
+    uint32_t max_rank; /* a multiple of 16; 0: the context takes no adapters */
+    uint32_t n_groups;
+    struct qr_adapter_group *groups; /* [max_seqs] */
+    uint32_t *row_group;             /* [max_rows] group, or QR_NO_ADAPTER */
+    uint32_t *rows, *logits_rows;    /* [max_rows], [max_logits] the lists of all groups */
+    float *scales, *logits_scales;   /* [max_rows], [max_logits] */
+    float *place_scales;             /* [max_rows * n_used places] */
+    float *u;                        /* [slots][rows or places][max_rank]: s A x */
+};
+
 /* Buffers of rows are [max_rows][width] f32, the width in brackets. */
 struct quire_context {
     struct qr_handle handle;
@@ -98,7 +125,8 @@ struct quire_context {
     struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_moe_buffers moe;       /* all NULL in dense models */
-    float *head_in;                  /* [max_logits][hidden] input of the LM head */
+    struct qr_step_adapters adapters;
+    float *head_in;  /* [max_logits][hidden] input of the LM head */
     float *head_mid; /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
     uint32_t *all_rows;            /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
     uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */

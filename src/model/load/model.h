@@ -59,7 +59,7 @@ struct quire_model {
     struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
-    uint32_t n_contexts; /* atomic */
+    uint32_t n_contexts, n_adapters; /* atomic */
 };
 
 static inline bool qr_model_encodes(const struct quire_model *m)

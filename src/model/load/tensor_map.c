@@ -55,6 +55,17 @@ static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weigh
     return r;
 }
 
+bool qr_tensor_map_plain_name(size_t nth, const char *name, char plain[QR_NAME_MAX])
+{
+    if (nth >= sizeof prefixes / sizeof *prefixes)
+        return false;
+    const size_t n = strlen(prefixes[nth].add);
+    plain[0] = 0;
+    if (strncmp(name, prefixes[nth].add, n) == 0 && strlen(name) < QR_NAME_MAX - 40)
+        snprintf(plain, QR_NAME_MAX, "%.30s%.90s", prefixes[nth].strip, name + n);
+    return true;
+}
+
 /* Chooses the prefix with which the token embedding exists. */
 static void choose_prefix(struct qr_weights *w)
 {
@@ -72,15 +83,9 @@ static void choose_prefix(struct qr_weights *w)
 
 /* ---- Shapes */
 
-/* Units of a slice of a fused tensor: unit u is unit first + u / group * stride + u % group of the
- * tensor's `whole` units. See struct qr_weight. */
-struct layout {
-    uint64_t first, group, stride, whole;
-};
-
 /* Fused QKV: consecutive blocks [q; k; v], one for all heads or one per KV head. */
-static struct layout qkv_layout(const struct qr_model_config *c, const struct qr_layer_config *l,
-                                unsigned slice)
+static struct qr_slice_layout qkv_layout(const struct qr_model_config *c,
+                                         const struct qr_layer_config *l, unsigned slice)
 {
     const bool by_head = slice >= QR_SLICE_HEAD_Q;
     const unsigned part = slice - (by_head ? QR_SLICE_HEAD_Q : QR_SLICE_Q); /* 0, 1, 2 */
@@ -90,40 +95,39 @@ static struct layout qkv_layout(const struct qr_model_config *c, const struct qr
                               kv_heads * c->v_head_dim };
     const uint64_t block = size[0] + size[1] + size[2];
     const uint64_t first = part == 0 ? 0 : part == 1 ? size[0] : size[0] + size[1];
-    return (struct layout){ first, size[part], block, n_blocks * block };
+    return (struct qr_slice_layout){ first, size[part], block, n_blocks * block };
 }
 
 /* W_UK and W_UV of a head are consecutive rows. Transposed, they are columns, W_UK's first. */
-static struct layout latent_layout(const struct qr_model_config *c, unsigned slice, uint64_t own)
+static struct qr_slice_layout latent_layout(const struct qr_model_config *c, unsigned slice,
+                                            uint64_t own)
 {
     const uint64_t both = (uint64_t)c->mla.qk_nope_dim + c->v_head_dim;
     if (slice == QR_SLICE_LATENT_V)
-        return (struct layout){ c->mla.qk_nope_dim, own, own, both };
-    return (struct layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
+        return (struct qr_slice_layout){ c->mla.qk_nope_dim, own, own, both };
+    return (struct qr_slice_layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
 }
 
-/* own: number of units of the role (rows, or elements of a vector). */
-static struct layout slice_layout(const struct qr_weights *w, unsigned slice, uint32_t layer,
-                                  uint64_t own)
+struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned slice,
+                                       uint32_t layer, uint64_t own)
 {
     switch ((enum qr_slice)(slice & ~(unsigned)QR_SLICE_TRANSPOSED)) {
     case QR_SLICE_GATE:
-        return (struct layout){ 0, own, own, 2 * own };
+        return (struct qr_slice_layout){ 0, own, own, 2 * own };
     case QR_SLICE_UP:
-        return (struct layout){ own, own, own, 2 * own };
+        return (struct qr_slice_layout){ own, own, own, 2 * own };
     case QR_SLICE_GATE_EVEN:
-        return (struct layout){ 0, 1, 2, 2 * own };
+        return (struct qr_slice_layout){ 0, 1, 2, 2 * own };
     case QR_SLICE_UP_ODD:
-        return (struct layout){ 1, 1, 2, 2 * own };
+        return (struct qr_slice_layout){ 1, 1, 2, 2 * own };
     case QR_SLICE_LATENT_K:
     case QR_SLICE_LATENT_V:
-        return latent_layout(&w->config, slice, own);
+        return latent_layout(c, slice, own);
     case QR_SLICE_ALL:
     case QR_SLICE_TRANSPOSED:
-        return (struct layout){ 0, own, own, own };
+        return (struct qr_slice_layout){ 0, own, own, own };
     default:
-        return qkv_layout(&w->config, &w->config.layers[layer],
-                          slice & ~(unsigned)QR_SLICE_TRANSPOSED);
+        return qkv_layout(c, &c->layers[layer], slice & ~(unsigned)QR_SLICE_TRANSPOSED);
     }
 }
 
@@ -213,7 +217,8 @@ static bool tensor_per_expert(const struct qr_name_rule *r)
 /* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
  * dimensions. */
 static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
-                                 const struct layout *l, bool vector, uint64_t cols, uint32_t stack)
+                                 const struct qr_slice_layout *l, bool vector, uint64_t cols,
+                                 uint32_t stack)
 {
     const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
     const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
@@ -241,8 +246,8 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
     qr_role_shape(&w->config, role, layer, &rows, &cols);
     const bool vector = rows == 0, transposed = r->slice & QR_SLICE_TRANSPOSED;
     const uint32_t stack = qr_role_stack_size(&w->config, role, layer);
-    const struct layout l =
-        slice_layout(w, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
+    const struct qr_slice_layout l = qr_slice_layout(
+        &w->config, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
     const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
     QR_TRY(check_type(&t, vector, err));
     if (!same_shape(&t, &shape))

@@ -2,6 +2,7 @@
 /* tensor_map.h - maps the roles of a model to the tensors of its files. */
 #ifndef QR_MODEL_LOAD_TENSOR_MAP_H
 #define QR_MODEL_LOAD_TENSOR_MAP_H
+#include "model/arch/names.h"
 #include "model/load/types.h"
 
 struct qr_unknown_policy;
@@ -11,5 +12,20 @@ struct qr_unknown_policy;
  * known to change no result, unless policy allows it. */
 quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
                                  struct quire_error *err);
+
+/* Units of a slice of a fused tensor: unit u is unit first + u / group * stride + u % group of the
+ * tensor's `whole` units. See struct qr_weight. */
+struct qr_slice_layout {
+    uint64_t first, group, stride, whole;
+};
+
+/* own: number of units of the role (rows, or elements of a vector). */
+struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned slice,
+                                       uint32_t layer, uint64_t own);
+
+/* Writes the name as the rules of a family have it, of a tensor of a Hugging Face checkpoint with
+ * the nth (from 0) prefix of its language model; "" if the name lacks that prefix. False when there
+ * are no more prefixes. */
+bool qr_tensor_map_plain_name(size_t nth, const char *name, char plain[QR_NAME_MAX]);
 
 #endif
