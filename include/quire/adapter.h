@@ -46,9 +46,10 @@ struct quire_adapter_params {
     const char *path; /**< a PEFT folder or a .gguf file; borrowed during open */
     const void *data; /**< with path NULL: a GGUF image in memory, borrowed during open */
     size_t data_bytes;
-    uint32_t flags;                          /**< QUIRE_ADAPTER_* */
-    const struct quire_allocator *allocator; /**< borrowed, outlives the adapter; NULL = C library */
-    const struct quire_logger *logger;       /**< borrowed during open; NULL = silent */
+    uint32_t flags; /**< QUIRE_ADAPTER_* */
+    const struct quire_allocator
+        *allocator;                    /**< borrowed, outlives the adapter; NULL = C library */
+    const struct quire_logger *logger; /**< borrowed during open; NULL = silent */
 };
 QUIRE_API void quire_adapter_params_init(struct quire_adapter_params *params, size_t struct_size);
 
@@ -59,10 +60,9 @@ QUIRE_API void quire_adapter_params_init(struct quire_adapter_params *params, si
  *  QUIRE_E_MISMATCH the adapter belongs to another model: a module or layer that the model does not
  *  have, or other shapes; QUIRE_E_UNSUPPORTED an option, a module that cannot be adapted, or a
  *  model that is no decoder; QUIRE_E_NOMEM. */
-QUIRE_API QUIRE_MUST_CHECK quire_status quire_adapter_open(struct quire_model *model,
-                                                           const struct quire_adapter_params *params,
-                                                           struct quire_adapter **out,
-                                                           struct quire_error *err);
+QUIRE_API QUIRE_MUST_CHECK quire_status
+quire_adapter_open(struct quire_model *model, const struct quire_adapter_params *params,
+                   struct quire_adapter **out, struct quire_error *err);
 
 /** Frees an adapter; NULL is a no-op. While an engine holds it or a step uses it: QUIRE_E_BUSY, and
  *  nothing is freed. */

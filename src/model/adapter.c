@@ -64,8 +64,7 @@ static quire_status read_folder(struct qr_adapter_build *b, const char *text, si
     const struct qr_unknown_policy policy = { flags & QUIRE_ADAPTER_ALLOW_UNKNOWN, b->logger };
     struct qr_peft_config config;
     b->permute = m->config->n_rope && !m->weights->dir && arch->hf_rope != arch->gguf_rope;
-    quire_status s =
-        qr_peft_config_parse(text, size, &policy, b->adapter->allocator, &config, err);
+    quire_status s = qr_peft_config_parse(text, size, &policy, b->adapter->allocator, &config, err);
     if (s == QUIRE_OK)
         s = set_base_model(b->adapter, config.base_model, strlen(config.base_model), err);
     if (s == QUIRE_OK)
@@ -143,8 +142,8 @@ static quire_status check_params(const struct quire_model *model,
     if (p->flags & ~(uint32_t)QUIRE_ADAPTER_ALLOW_UNKNOWN)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags 0x%x has unknown bits", p->flags);
     if (model->config->kind != QR_MODEL_DECODER)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "adapters are for decoders; '%s' has an encoder", model->config->arch);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "adapters are for decoders; '%s' has an encoder",
+                       model->config->arch);
     return QUIRE_OK;
 }
 
@@ -195,8 +194,8 @@ quire_status quire_adapter_get_info(const struct quire_adapter *adapter,
 {
     if (!qr_handle_is(adapter, QR_KIND_ADAPTER) || !info)
         return QUIRE_E_INVALID_ARG;
-    QR_TRY(
-        qr_struct_check_out(info, QR_SIZE_TO(struct quire_adapter_info, fingerprint), "info", NULL));
+    QR_TRY(qr_struct_check_out(info, QR_SIZE_TO(struct quire_adapter_info, fingerprint), "info",
+                               NULL));
     qr_struct_write(info, &adapter->info, sizeof adapter->info);
     return QUIRE_OK;
 }

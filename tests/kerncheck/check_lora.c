@@ -79,15 +79,13 @@ static void compare(struct kc_env *env, const struct lora_case *c)
             }
             double sum, size;
             const float t = ordered(c, row, j, &sum, &size);
-            const float want =
-                c->scaled ? t * (0.75f * c->scales[row]) : c->before[at] + t;
+            const float want = c->scaled ? t * (0.75f * c->scales[row]) : c->before[at] + t;
             const double plain = c->scaled ? sum * 0.75 * c->scales[row] : c->before[at] + sum;
             if (c->out[at] != want)
                 kc_fail(env, "n %zu k %zu row %zu output %zu: %.9g instead of %.9g", c->n, c->k,
                         row, j, c->out[at], want);
             if (fabs(c->out[at] - plain) > 1e-5 * (size + fabs(plain) + 1) * 3)
-                kc_fail(env, "row %zu output %zu: %.9g, in double %.9g", row, j, c->out[at],
-                        plain);
+                kc_fail(env, "row %zu output %zu: %.9g, in double %.9g", row, j, c->out[at], plain);
         }
 }
 

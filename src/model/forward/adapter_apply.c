@@ -7,8 +7,7 @@
 /* Rows of a work unit of u: enough that the rows of A are read from L1 for most of them. */
 enum { UNIT_ROWS = 32 };
 
-static const struct qr_lora *find(const struct quire_adapter *a,
-                                  const struct qr_adapter_site *site)
+static const struct qr_lora *find(const struct quire_adapter *a, const struct qr_adapter_site *site)
 {
     return site->role == QR_W_TOKEN_EMBD ? NULL : qr_adapter_find(a, site->role, site->layer);
 }

@@ -46,9 +46,10 @@ static quire_status check_adapters(const struct quire_context *ctx,
             return qr_fail(err, QUIRE_E_INVALID_ARG, "args.adapters[%u] is no open adapter", i);
         if (a->model != ctx->model)
             return qr_fail(err, QUIRE_E_MISMATCH, "args.adapters[%u] belongs to another model", i);
-        if (a->info.rank > ctx->adapters.max_rank)
-            return qr_fail(err, QUIRE_E_LIMIT, "args.adapters[%u] has rank %u, the context allows %u",
-                           i, a->info.rank, ctx->adapters.max_rank);
+        if (a->info.rank > ctx->adapters.limit)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "args.adapters[%u] has rank %u, the context allows %u", i, a->info.rank,
+                           ctx->adapters.max_rank);
     }
     return QUIRE_OK;
 }

@@ -112,6 +112,7 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .max_sparse_blocks = p->max_sparse_blocks,
         .encoder_dtype = p->encoder_dtype,
         .expand.from = p->expand_latent_from,
+        .adapters.limit = p->max_adapter_rank,
         .adapters.max_rank = (p->max_adapter_rank + 15) / 16 * 16,
     };
     if (qr_model_encodes(m)) {

@@ -88,7 +88,8 @@ enum { QR_NO_ADAPTER = UINT32_MAX };
 /* Adapters of a step (adapter_rows.h, adapter_apply.h). n_groups is 0 and all other rows are unset
  * in a step without adapters. */
 struct qr_step_adapters {
-    uint32_t max_rank; /* a multiple of 16; 0: the context takes no adapters */
+    uint32_t limit;    /* largest rank that is accepted; 0: the context takes no adapters */
+    uint32_t max_rank; /* the same rounded up to a multiple of 16 */
     uint32_t n_groups;
     struct qr_adapter_group *groups; /* [max_seqs] */
     uint32_t *row_group;             /* [max_rows] group, or QR_NO_ADAPTER */

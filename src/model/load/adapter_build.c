@@ -20,8 +20,7 @@ static bool in_model(const struct quire_model *m, const struct qr_name_rule *r, 
                      uint32_t expert)
 {
     return (r->role < QR_W_FIRST_LAYER_ROLE || layer < m->config->n_layers) &&
-           (!qr_role_is_stack(r->role) ||
-            expert < qr_role_stack_size(m->config, r->role, layer));
+           (!qr_role_is_stack(r->role) || expert < qr_role_stack_size(m->config, r->role, layer));
 }
 
 /* Searches one list for rule number *nth that fits; counts it down. */
@@ -52,8 +51,8 @@ static bool find_in_family(const struct quire_model *m, const struct qr_arch *ar
     unsigned left = nth;
     if (find_rule(m, gguf ? arch->gguf_names : arch->hf_names, name, &left, t, missing))
         return true;
-    return left == nth && find_rule(m, gguf ? arch->gguf_common_names : arch->hf_common_names,
-                                    name, &left, t, missing);
+    return left == nth && find_rule(m, gguf ? arch->gguf_common_names : arch->hf_common_names, name,
+                                    &left, t, missing);
 }
 
 bool qr_adapter_target(const struct qr_adapter_build *b, const char *name, bool gguf, unsigned nth,
@@ -64,8 +63,8 @@ bool qr_adapter_target(const struct qr_adapter_build *b, const char *name, bool 
     /* GGUF files of Mistral and Mixtral have arch llama */
     const struct qr_arch *others[] = { own, gguf ? qr_arch_by_name("llama")
                                                  : qr_arch_by_name("mixtral") };
-    const bool alias = gguf ? !own->gguf_archs[0]
-                            : own == qr_arch_by_name("llama") && m->config->moe.n_experts;
+    const bool alias =
+        gguf ? !own->gguf_archs[0] : own == qr_arch_by_name("llama") && m->config->moe.n_experts;
     for (int i = 0; i < (alias ? 2 : 1); i++)
         if (others[i] && find_in_family(m, others[i], gguf, name, nth, target, layer_missing))
             return true;
@@ -94,8 +93,8 @@ quire_status qr_adapter_read(const struct qr_adapter_build *b, size_t tensor, fl
     *out = NULL;
     *count = 0;
     if (!info || !info->supported)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "tensor %.100s has type %s, which is not supported",
-                       t.name, t.type_name);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "tensor %.100s has type %s, which is not supported", t.name, t.type_name);
     for (uint32_t i = 0; i < t.n_dims && t.n_dims <= 4; i++)
         if (!qr_mul_u64(n, t.dims[i], &n))
             return qr_fail(err, QUIRE_E_LIMIT, "tensor %.100s is too large", t.name);
@@ -220,15 +219,15 @@ static quire_status check_target(const struct qr_adapter_build *b, const struct 
                    (unsigned long long)cols, (unsigned long long)layout->whole);
 }
 
-static void fill_a(struct qr_lora *l, const struct qr_lora_pair *p,
-                   const struct qr_lora_target *t, bool embedding)
+static void fill_a(struct qr_lora *l, const struct qr_lora_pair *p, const struct qr_lora_target *t,
+                   bool embedding)
 {
     const float *a = p->a + t->expert * p->a_expert;
     for (size_t r = 0; r < p->rank; r++)
         for (size_t i = 0; i < l->in; i++) {
-            const size_t at = embedding ? i * l->rank + r
-                                        : (r / QR_LORA_PANEL * l->in + i) * QR_LORA_PANEL +
-                                              r % QR_LORA_PANEL;
+            const size_t at =
+                embedding ? i * l->rank + r
+                          : (r / QR_LORA_PANEL * l->in + i) * QR_LORA_PANEL + r % QR_LORA_PANEL;
             l->a[at] = a[r * p->a_row + i * p->a_col];
         }
 }

@@ -34,8 +34,8 @@ static quire_status check_keys(const struct qr_gguf *g, struct quire_error *err)
 {
     for (size_t i = 0; i < qr_gguf_key_count(g); i++) {
         const struct qr_gguf_str key = qr_gguf_key(g, i);
-        if (key.size > 8 && memcmp(key.data, "adapter.", 8) == 0 &&
-            !is_text(key, "adapter.type") && !is_text(key, "adapter.lora.alpha"))
+        if (key.size > 8 && memcmp(key.data, "adapter.", 8) == 0 && !is_text(key, "adapter.type") &&
+            !is_text(key, "adapter.lora.alpha"))
             return qr_fail(err, QUIRE_E_UNSUPPORTED, "the key %.*s is not supported",
                            (int)(key.size < 80 ? key.size : 80), key.data);
     }
@@ -127,8 +127,8 @@ static quire_status add_tensor(struct qr_adapter_build *b, size_t tensor, float 
     size_t other;
     qr_weights_source_tensor(&b->file, tensor, &t);
     const size_t n = strlen(t.name);
-    if (n <= SUFFIX || n >= sizeof module || (strcmp(t.name + n - SUFFIX, suffix_a) != 0 &&
-                                              strcmp(t.name + n - SUFFIX, suffix_b) != 0))
+    if (n <= SUFFIX || n >= sizeof module ||
+        (strcmp(t.name + n - SUFFIX, suffix_a) != 0 && strcmp(t.name + n - SUFFIX, suffix_b) != 0))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "tensor %.100s is neither NAME%s nor NAME%s, which is all that is supported",
                        t.name, suffix_a, suffix_b);

@@ -64,9 +64,9 @@ static quire_status check_base_weights(const struct qr_adapter_build *b, size_t 
     const struct quire_allocator *alloc = b->adapter->allocator;
     qr_weights_source_tensor(&b->file, tensor, &t);
     if (t.n_dims != 2 || t.dims[0] != w->k || t.dims[1] != w->n)
-        return qr_fail(err, QUIRE_E_MISMATCH, "tensor %.100s is %llu x %llu, in the model %zu x %zu",
-                       t.name, (unsigned long long)t.dims[1], (unsigned long long)t.dims[0], w->n,
-                       w->k);
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "tensor %.100s is %llu x %llu, in the model %zu x %zu", t.name,
+                       (unsigned long long)t.dims[1], (unsigned long long)t.dims[0], w->n, w->k);
     if (qr_weight_type_info(w->type)->block_elems != 1)
         return QUIRE_OK;
     float *values, *row = qr_alloc(alloc, w->k, sizeof *row);
@@ -90,8 +90,8 @@ static quire_status check_base_weights(const struct qr_adapter_build *b, size_t 
     return s;
 }
 
-static quire_status other_tensor(const struct qr_adapter_build *b, size_t tensor,
-                                 const char *name, char *module, struct quire_error *err)
+static quire_status other_tensor(const struct qr_adapter_build *b, size_t tensor, const char *name,
+                                 char *module, struct quire_error *err)
 {
     const struct quire_model *m = b->adapter->model;
     struct qr_lora_target t;

@@ -11,20 +11,19 @@ static const char what[] = "adapter_config.json";
 /* Keys without effect on results, besides those that are read: training, initialization, and the
  * choice of modules, which the tensors of the file repeat. */
 static const char *const ignored[] = {
-    "auto_mapping",      "corda_config",     "ensure_weight_tying", "eva_config",
-    "exclude_modules",   "fan_in_fan_out",   "inference_mode",      "init_lora_weights",
-    "layers_pattern",    "loftq_config",     "lora_dropout",        "lora_ga_config",
-    "megatron_config",   "megatron_core",    "peft_version",        "qalora_group_size",
-    "revision",          "target_modules",   "task_type",           "layers_to_transform",
-    "runtime_config",    "base_model_class", "parent_library",      NULL
+    "auto_mapping",    "corda_config",     "ensure_weight_tying", "eva_config",
+    "exclude_modules", "fan_in_fan_out",   "inference_mode",      "init_lora_weights",
+    "layers_pattern",  "loftq_config",     "lora_dropout",        "lora_ga_config",
+    "megatron_config", "megatron_core",    "peft_version",        "qalora_group_size",
+    "revision",        "target_modules",   "task_type",           "layers_to_transform",
+    "runtime_config",  "base_model_class", "parent_library",      NULL
 };
 
 /* Keys that are read, or refused by name below. */
-static const char *const known[] = { "peft_type",         "base_model_name_or_path",
-                                     "r",                 "lora_alpha",
-                                     "use_rslora",        "rank_pattern",
-                                     "alpha_pattern",     "target_parameters",
-                                     "bias",              NULL };
+static const char *const known[] = {
+    "peft_type",     "base_model_name_or_path", "r",    "lora_alpha", "use_rslora", "rank_pattern",
+    "alpha_pattern", "target_parameters",       "bias", NULL
+};
 
 /* Options of another computation, with its name. Their "off" values are null, false, 0 and empty
  * containers. */
@@ -114,8 +113,8 @@ static quire_status read_values(struct qr_peft_config *c, struct quire_error *er
                        type ? type : "");
     QR_TRY(qr_json_str(c->root, what, "bias", &bias, &state, err));
     if (bias && strcmp(bias, "none") != 0)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s: bias is \"%.40s\"; only \"none\" is supported",
-                       what, bias);
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "%s: bias is \"%.40s\"; only \"none\" is supported", what, bias);
     QR_TRY(qr_json_str(c->root, what, "base_model_name_or_path", &c->base_model, &state, err));
     QR_TRY(qr_json_u32(c->root, what, "r", &c->rank, &state, err));
     if (c->rank < 1 || c->rank > QUIRE_ADAPTER_MAX_RANK)
