@@ -49,7 +49,7 @@ static quire_status check_adapters(const struct quire_context *ctx,
         if (a->info.rank > ctx->adapters.limit)
             return qr_fail(err, QUIRE_E_LIMIT,
                            "args.adapters[%u] has rank %u, the context allows %u", i, a->info.rank,
-                           ctx->adapters.max_rank);
+                           ctx->adapters.limit);
     }
     return QUIRE_OK;
 }
