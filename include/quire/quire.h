@@ -12,6 +12,7 @@
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
+#include <quire/engine_adapter.h>
 #include <quire/engine_cache.h>
 #include <quire/engine_request.h>
 #include <quire/event_callback.h>

@@ -128,6 +128,7 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->max_logits = e->info.max_seqs + e->info.max_draft_tokens;
     cp->max_seq_len = e->info.context_length;
     cp->allocator = e->allocator;
+    cp->max_adapter_rank = e->info.max_adapter_rank;
 }
 
 /* One row per sequence and draft token, and a copy of one for answers that fork. */
@@ -228,6 +229,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .max_draft_tokens = p->max_draft_tokens,
         .cache_tokens = capacity->cache_tokens,
         .tokenizer_bytes = qr_vocab_bytes(e->tokenizer),
+        .max_adapter_rank = p->max_adapter_rank,
     };
     if (capacity->context_length > capacity->model_context_length)
         qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
@@ -351,6 +353,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     e->target_itl = p.target_itl;
     quire_status s = open_lock(e, err);
     if (s == QUIRE_OK)
+        s = qr_adapters_init(&e->adapters, err);
+    if (s == QUIRE_OK)
         s = open_parts(e, &p, err);
     if (s == QUIRE_OK)
         s = qr_grammar_cache_init(&e->grammars, e->tokenizer, e->allocator, err);
@@ -382,7 +386,8 @@ void quire_engine_close(struct quire_engine *e)
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     quire_kv_destroy(e->kv);
-    /* fails only while contexts exist, and the only one is destroyed */
+    qr_adapters_free(e);
+    /* fails only while contexts or adapters exist, and those are gone */
     (void)quire_model_close(e->own_model);
     qr_prompt_close_template(e);
     qr_grammar_cache_free(&e->grammars);

@@ -217,9 +217,8 @@ static void formats(void **state)
         open_lora_world(&l, models[i % 2], QUIRE_COMPUTE_F32, 1, 8);
         struct quire_adapter *peft = open_golden_adapter(l.w.model, names[i / 2]), *gguf;
         read_adapter(&f, names[i / 2]);
-        const struct gguf_options o = {
-            "llama", "adapter", "lora", NULL, rs ? 8 * sqrtf(8) : 8, 16, SIZE_MAX
-        };
+        const struct gguf_options o = { "llama", "adapter", "lora", NULL, rs ? 8 * sqrtf(8) : 8,
+                                        16,      SIZE_MAX };
         struct image image = gguf_adapter(&f, &o);
         const struct quire_adapter_params ap = { .struct_size = sizeof ap,
                                                  .data = image.data,
@@ -273,8 +272,7 @@ static void scales(void **state)
     close_lora_world(&l);
 }
 
-static void expect_step(struct world *w, const struct use *u, quire_status status,
-                        const char *text)
+static void expect_step(struct world *w, const struct use *u, quire_status status, const char *text)
 {
     static float logits[2 * TOKENS * VOCAB];
     int32_t ids[2][TOKENS];

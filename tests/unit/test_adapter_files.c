@@ -335,9 +335,9 @@ static void arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments),     cmocka_unit_test(config_options),
-        cmocka_unit_test(tensors),       cmocka_unit_test(other_models),
-        cmocka_unit_test(base_layers),   cmocka_unit_test(gguf_metadata),
+        cmocka_unit_test(arguments),   cmocka_unit_test(config_options),
+        cmocka_unit_test(tensors),     cmocka_unit_test(other_models),
+        cmocka_unit_test(base_layers), cmocka_unit_test(gguf_metadata),
         cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

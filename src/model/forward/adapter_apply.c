@@ -18,10 +18,10 @@ static const struct qr_row_list *rows_of(const struct qr_adapter_group *g,
     return site->role == QR_W_OUTPUT ? &g->logits : &g->tokens;
 }
 
-/* u of a slot, [rows or places][max_rank]. */
+/* u of a slot, [rows or places][stride]. */
 static float *slot_of(const struct qr_step *s, uint32_t slot, size_t rows)
 {
-    return s->ctx->adapters.u + slot * rows * s->ctx->adapters.max_rank;
+    return s->ctx->adapters.u + slot * rows * s->ctx->adapters.stride;
 }
 
 static size_t n_rows(const struct qr_step *s, const struct qr_adapter_site *site)
@@ -59,7 +59,7 @@ static void run_unit(const struct qr_step *s, const struct qr_adapter_group *g,
         .x = x,
         .x_stride = x_stride,
         .out = slot_of(s, site->slot, n_rows(s, site)) + rank,
-        .out_stride = a->max_rank,
+        .out_stride = a->stride,
         .rows = list->rows + first,
         .n_rows = list->n - first < UNIT_ROWS ? list->n - first : UNIT_ROWS,
         .scales = site->role == QR_W_OUTPUT ? a->logits_scales : a->scales,
@@ -122,7 +122,7 @@ void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,
         const struct qr_lora_kernel_args args = {
             .w = l->b + b->j0 * l->rank,
             .x = slot_of(s, site->slot, n_rows(s, site)),
-            .x_stride = a->max_rank,
+            .x_stride = a->stride,
             .out = out,
             .out_stride = out_stride,
             .rows = list->rows + begin,
@@ -145,7 +145,7 @@ void qr_adapter_embed(const struct qr_step *s, size_t r, size_t token, float *x)
         qr_adapter_find(a->groups[a->row_group[r]].adapter, QR_W_TOKEN_EMBD, 0);
     if (!l)
         return;
-    float *u = a->u + r * a->max_rank;
+    float *u = a->u + r * a->stride;
     const float scale = l->scale * a->scales[r];
     for (uint32_t i = 0; i < l->rank; i++)
         u[i] = l->a[token * l->rank + i] * scale;
@@ -210,8 +210,8 @@ static void expert_down(const struct qr_step *s, const struct qr_adapter_site *s
             .w = l->a,
             .x = x,
             .x_stride = x_stride,
-            .out = slot_of(s, site->slot, places) + begin * a->max_rank,
-            .out_stride = a->max_rank,
+            .out = slot_of(s, site->slot, places) + begin * a->stride,
+            .out_stride = a->stride,
             .n_rows = next - begin,
             .first_row = begin,
             .scales = a->place_scales,
@@ -260,7 +260,7 @@ void qr_adapter_expert_up(const struct qr_step *s, const struct qr_adapter_site 
         const struct qr_lora_kernel_args args = {
             .w = l->b + b->j0 * l->rank,
             .x = slot_of(s, site->slot, places),
-            .x_stride = a->max_rank,
+            .x_stride = a->stride,
             .out = out + (begin - b->i0) * out_stride,
             .out_stride = out_stride,
             .n_rows = next - begin,

@@ -76,6 +76,7 @@ static uint32_t group_of(struct qr_step_adapters *a, const struct quire_adapter 
         if (a->groups[g].adapter == adapter)
             return g;
     a->groups[a->n_groups] = (struct qr_adapter_group){ .adapter = adapter };
+    a->stride = adapter->max_rank > a->stride ? adapter->max_rank : a->stride;
     return a->n_groups++;
 }
 
@@ -138,7 +139,7 @@ quire_status qr_adapter_place(const struct qr_step *s, struct quire_error *err)
 {
     const struct quire_forward_args *args = s->args;
     struct qr_step_adapters *a = &s->ctx->adapters;
-    a->n_groups = 0;
+    a->n_groups = a->stride = 0;
     if (!args->n_adapters)
         return QUIRE_OK;
     if (!args->adapters || !args->adapter_index)

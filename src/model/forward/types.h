@@ -90,13 +90,14 @@ enum { QR_NO_ADAPTER = UINT32_MAX };
 struct qr_step_adapters {
     uint32_t limit;    /* largest rank that is accepted; 0: the context takes no adapters */
     uint32_t max_rank; /* the same rounded up to a multiple of 16 */
+    uint32_t stride;   /* floats from one row of u to the next: the largest padded rank in use */
     uint32_t n_groups;
     struct qr_adapter_group *groups; /* [max_seqs] */
     uint32_t *row_group;             /* [max_rows] group, or QR_NO_ADAPTER */
     uint32_t *rows, *logits_rows;    /* [max_rows], [max_logits] the lists of all groups */
     float *scales, *logits_scales;   /* [max_rows], [max_logits] */
     float *place_scales;             /* [max_rows * n_used places] */
-    float *u;                        /* [slots][rows or places][max_rank]: s A x */
+    float *u;                        /* [slots][rows or places][stride]: s A x */
 };
 
 /* Buffers of rows are [max_rows][width] f32, the width in brackets. */
