@@ -257,8 +257,8 @@ quire_status qr_adapters_hold(struct quire_engine *e, struct qr_request *r,
         return QUIRE_OK;
     r->task.adapter = a;
     r->task.adapter_scale = p->adapter_scale;
-    r->task.adapter_key = qr_hash_bytes(a->info.fingerprint, &p->adapter_scale,
-                                        sizeof p->adapter_scale);
+    r->task.adapter_key =
+        qr_hash_bytes(a->info.fingerprint, &p->adapter_scale, sizeof p->adapter_scale);
     r->task.adapter_key += r->task.adapter_key == 0; /* 0 is none */
     return QUIRE_OK;
 }

@@ -6,6 +6,7 @@
  * other rows. Sums are 16 lane sums (index mod 16) added by one fixed tree, at every level. */
 #ifndef QR_KERNELS_KERNELS_OPS_H
 #define QR_KERNELS_KERNELS_OPS_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,7 +16,9 @@
  *   scales NULL: out row (r - first_row) += t
  *   else:        out row (r - first_row) = t * (scale * scales[r]); n is a multiple of 16 */
 struct qr_lora_kernel_args {
-    const float *w; /* panels of 16 weight rows, [n / 16 rounded up][k][16]; missing rows are 0 */
+    /* panels of 16 weight rows, [n / 16 rounded up][k][16] f32 or bf16; missing rows are 0 */
+    const void *w;
+    bool bf16;
     const float *x; /* row r at x + r * x_stride */
     float *out;
     size_t x_stride, out_stride; /* floats */

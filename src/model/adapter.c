@@ -21,9 +21,8 @@ enum { MAX_CONFIG_BYTES = 1 << 20 };
 
 static void free_lora(const struct quire_adapter *a, struct qr_lora *l)
 {
-    const size_t panels = ((size_t)l->out + QR_LORA_PANEL - 1) / QR_LORA_PANEL;
-    qr_free(a->allocator, l->a, (size_t)l->rank * l->in * sizeof *l->a, 1);
-    qr_free(a->allocator, l->b, panels * QR_LORA_PANEL * l->rank * sizeof *l->b, 1);
+    qr_free(a->allocator, l->a, qr_lora_a_bytes(l), 1);
+    qr_free(a->allocator, l->b, qr_lora_b_bytes(l), 1);
 }
 
 static void free_role(struct quire_adapter *a, enum qr_weight_role role, uint32_t layer)

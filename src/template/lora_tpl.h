@@ -17,13 +17,19 @@ static inline size_t lora_row(const struct qr_lora_kernel_args *a, size_t i)
     return a->rows ? a->rows[i] : a->first_row + i;
 }
 
+/* 16 / LORA_VECS weights at element i of a panel. */
+QR_INLINE vf32 lora_load(const void *panel, size_t i, bool bf16)
+{
+    return bf16 ? vf32_load_bf16((const uint16_t *)panel + i) : vf32_load((const float *)panel + i);
+}
+
 /* Adds one k to `chains` chains of n_rows rows, as far as it is below the end. */
-QR_INLINE void lora_step(vf32 acc[LORA_CHAINS][LORA_ROWS][LORA_VECS], const float *panel,
+QR_INLINE void lora_step(vf32 acc[LORA_CHAINS][LORA_ROWS][LORA_VECS], const void *panel, bool bf16,
                          const float *const *x, size_t k, int chains, int n_rows)
 {
     QR_UNROLL_8 (int c = 0; c < chains; c++)
         QR_UNROLL_8 (int v = 0; v < LORA_VECS; v++) {
-            const vf32 w = vf32_load(panel + (k + (size_t)c) * 16 + (size_t)(v * VF32_N));
+            const vf32 w = lora_load(panel, (k + (size_t)c) * 16 + (size_t)(v * VF32_N), bf16);
             QR_UNROLL_8 (int r = 0; r < n_rows; r++)
                 acc[c][r][v] = vf32_fma(vf32_set1(x[r][k + (size_t)c]), w, acc[c][r][v]);
         }
@@ -31,7 +37,7 @@ QR_INLINE void lora_step(vf32 acc[LORA_CHAINS][LORA_ROWS][LORA_VECS], const floa
 
 /* Dot products t of n_rows rows with a panel. n_rows is a constant; as many chains run at once as
  * the registers hold. */
-QR_INLINE void lora_tile(const float *panel, const float *const *x, size_t k, int n_rows,
+QR_INLINE void lora_tile(const void *panel, bool bf16, const float *const *x, size_t k, int n_rows,
                          vf32 t[LORA_ROWS][LORA_VECS])
 {
     vf32 sum[LORA_CHAINS][LORA_ROWS][LORA_VECS];
@@ -44,10 +50,10 @@ QR_INLINE void lora_tile(const float *panel, const float *const *x, size_t k, in
                     acc[c][r][v] = vf32_zero();
         size_t i = (size_t)first;
         for (; i + (size_t)chains <= k; i += LORA_CHAINS)
-            lora_step(acc, panel, x, i, chains, n_rows);
+            lora_step(acc, panel, bf16, x, i, chains, n_rows);
         QR_UNROLL_8 (int c = 0; c < chains - 1; c++) /* the last chains may have one k less */
             if (i + (size_t)c < k)
-                lora_step(acc + c, panel, x, i + (size_t)c, 1, n_rows);
+                lora_step(acc + c, panel, bf16, x, i + (size_t)c, 1, n_rows);
         QR_UNROLL_8 (int c = 0; c < chains; c++)
             QR_UNROLL_8 (int r = 0; r < n_rows; r++)
                 QR_UNROLL_8 (int v = 0; v < LORA_VECS; v++)
@@ -79,26 +85,36 @@ QR_INLINE void lora_store(const struct qr_lora_kernel_args *a, size_t row, size_
 }
 
 /* Rows [i, i + n_rows) of the call. */
-QR_INLINE void lora_rows(const struct qr_lora_kernel_args *a, const float *panel, size_t j0,
-                         size_t i, int n_rows)
+QR_INLINE void lora_rows(const struct qr_lora_kernel_args *a, const void *panel, bool bf16,
+                         size_t j0, size_t i, int n_rows)
 {
     const float *x[LORA_ROWS];
     vf32 t[LORA_ROWS][LORA_VECS];
     QR_UNROLL_8 (int r = 0; r < n_rows; r++)
         x[r] = a->x + lora_row(a, i + (size_t)r) * a->x_stride;
-    lora_tile(panel, x, a->k, n_rows, t);
+    lora_tile(panel, bf16, x, a->k, n_rows, t);
     QR_UNROLL_8 (int r = 0; r < n_rows; r++)
         lora_store(a, lora_row(a, i + (size_t)r), j0, t[r]);
 }
 
-void QR_KERNEL(lora)(const struct qr_lora_kernel_args *a)
+/* All rows and panels; bf16 is a constant. */
+QR_INLINE void lora_panels(const struct qr_lora_kernel_args *a, bool bf16)
 {
     for (size_t j0 = 0; j0 < a->n; j0 += 16) {
-        const float *panel = a->w + j0 * a->k;
+        const void *panel = bf16 ? (const void *)((const uint16_t *)a->w + j0 * a->k)
+                                 : (const void *)((const float *)a->w + j0 * a->k);
         size_t i = 0;
         for (; i + LORA_ROWS <= a->n_rows; i += LORA_ROWS)
-            lora_rows(a, panel, j0, i, LORA_ROWS);
+            lora_rows(a, panel, bf16, j0, i, LORA_ROWS);
         for (; i < a->n_rows; i++)
-            lora_rows(a, panel, j0, i, 1);
+            lora_rows(a, panel, bf16, j0, i, 1);
     }
+}
+
+void QR_KERNEL(lora)(const struct qr_lora_kernel_args *a)
+{
+    if (a->bf16)
+        lora_panels(a, true);
+    else
+        lora_panels(a, false);
 }

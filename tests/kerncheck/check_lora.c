@@ -11,6 +11,7 @@ struct lora_case {
     size_t n, k, n_rows, first_row, x_stride, out_stride;
     float *w, *x, *out, *scales, before[MAX_ROWS * (MAX_N + 3)];
     uint32_t rows[MAX_ROWS];
+    uint16_t *bf16; /* NULL: w is f32 */
     bool list, scaled;
 };
 
@@ -38,6 +39,11 @@ static void make_case(struct kc_env *env, struct lora_case *c, int round)
     kc_fill_normal(env, c->x, rows * c->x_stride, 1);
     kc_fill_normal(env, c->scales, rows, 1);
     kc_fill_normal(env, c->out, (MAX_ROWS - 1) * c->out_stride + c->n, 1);
+    c->bf16 = kc_int(env, 0, 1) ? kc_buffer_end(panels * c->k * 16 * 2) : NULL;
+    for (size_t i = 0; c->bf16 && i < panels * c->k * 16; i++) {
+        c->bf16[i] = kc_bf16_bits(c->w[i]);
+        c->w[i] = kc_bf16_value(c->bf16[i]);
+    }
     memcpy(c->before, c->out, ((MAX_ROWS - 1) * c->out_stride + c->n) * 4);
 }
 
@@ -96,7 +102,8 @@ static void check_lora(struct kc_env *env, kc_fn fn)
     memcpy(&kernel, &fn, sizeof fn);
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         make_case(env, &c, r);
-        const struct qr_lora_kernel_args a = { .w = c.w,
+        const struct qr_lora_kernel_args a = { .w = c.bf16 ? (const void *)c.bf16 : c.w,
+                                               .bf16 = c.bf16 != NULL,
                                                .x = c.x,
                                                .out = c.out,
                                                .x_stride = c.x_stride,

@@ -55,7 +55,8 @@ static void run_unit(const struct qr_step *s, const struct qr_adapter_group *g,
     const size_t chunks = (list->n + UNIT_ROWS - 1) / UNIT_ROWS, first = unit % chunks * UNIT_ROWS,
                  rank = unit / chunks * QR_LORA_PANEL;
     const struct qr_lora_kernel_args args = {
-        .w = l->a + rank * l->in,
+        .w = qr_lora_at(l->a, l->a_bf16, rank * l->in),
+        .bf16 = l->a_bf16,
         .x = x,
         .x_stride = x_stride,
         .out = slot_of(s, site->slot, n_rows(s, site)) + rank,
@@ -120,7 +121,8 @@ void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,
         if (begin == end)
             continue;
         const struct qr_lora_kernel_args args = {
-            .w = l->b + b->j0 * l->rank,
+            .w = qr_lora_at(l->b, l->b_bf16, b->j0 * l->rank),
+            .bf16 = l->b_bf16,
             .x = slot_of(s, site->slot, n_rows(s, site)),
             .x_stride = a->stride,
             .out = out,
@@ -148,9 +150,9 @@ void qr_adapter_embed(const struct qr_step *s, size_t r, size_t token, float *x)
     float *u = a->u + r * a->stride;
     const float scale = l->scale * a->scales[r];
     for (uint32_t i = 0; i < l->rank; i++)
-        u[i] = l->a[token * l->rank + i] * scale;
+        u[i] = ((const float *)l->a)[token * l->rank + i] * scale;
     const struct qr_lora_kernel_args args = {
-        .w = l->b, .x = u, .out = x, .n_rows = 1, .n = l->out, .k = l->rank
+        .w = l->b, .bf16 = l->b_bf16, .x = u, .out = x, .n_rows = 1, .n = l->out, .k = l->rank
     };
     k->lora(&args);
 }
@@ -208,6 +210,7 @@ static void expert_down(const struct qr_step *s, const struct qr_adapter_site *s
             continue;
         const struct qr_lora_kernel_args args = {
             .w = l->a,
+            .bf16 = l->a_bf16,
             .x = x,
             .x_stride = x_stride,
             .out = slot_of(s, site->slot, places) + begin * a->stride,
@@ -258,7 +261,8 @@ void qr_adapter_expert_up(const struct qr_step *s, const struct qr_adapter_site 
         if (!l)
             continue;
         const struct qr_lora_kernel_args args = {
-            .w = l->b + b->j0 * l->rank,
+            .w = qr_lora_at(l->b, l->b_bf16, b->j0 * l->rank),
+            .bf16 = l->b_bf16,
             .x = slot_of(s, site->slot, places),
             .x_stride = a->stride,
             .out = out + (begin - b->i0) * out_stride,

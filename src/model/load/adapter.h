@@ -8,14 +8,36 @@
 
 enum { QR_LORA_PANEL = 16 }; /* rows of a panel of the kernel `lora` */
 
-/* y += scale * B (A x) for one matrix. `rank` is padded: rows of A beyond the file's rank are 0. */
+/* y += scale * B (A x) for one matrix. Values are stored as bf16 where that is exact for all of a
+ * matrix: steps stream half of the bytes then. `rank` is padded: rows of A beyond the file's rank
+ * are 0. */
 struct qr_lora {
-    float *a; /* panels [rank / 16][in][16]; of the token embedding [in tokens][rank]; NULL: none */
-    float *b; /* panels [out / 16 rounded up][rank][16] */
+    /* panels [rank / 16][in][16]; of the token embedding [in tokens][rank] f32; NULL: none */
+    void *a;
+    void *b;       /* panels [out / 16 rounded up][rank][16] */
     uint32_t rank; /* a multiple of 16 */
     uint32_t in, out;
+    bool a_bf16, b_bf16;
     float scale; /* alpha / rank, or alpha / sqrt(rank) */
 };
+
+/* Bytes of both. */
+static inline size_t qr_lora_a_bytes(const struct qr_lora *l)
+{
+    return (size_t)l->rank * l->in * (l->a_bf16 ? 2 : 4);
+}
+static inline size_t qr_lora_b_bytes(const struct qr_lora *l)
+{
+    const size_t rows = ((size_t)l->out + QR_LORA_PANEL - 1) / QR_LORA_PANEL * QR_LORA_PANEL;
+    return rows * l->rank * (l->b_bf16 ? 2 : 4);
+}
+
+/* Element i of a or b. */
+static inline const void *qr_lora_at(const void *values, bool bf16, size_t i)
+{
+    return bf16 ? (const void *)((const uint16_t *)values + i)
+                : (const void *)((const float *)values + i);
+}
 
 struct quire_adapter {
     struct qr_handle handle;

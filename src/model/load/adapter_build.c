@@ -4,6 +4,7 @@
 #include "model/load/adapter_build.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/keyed_hash.h"
 #include "base/weight_type.h"
 #include "linear/dequantize.h"
@@ -219,6 +220,22 @@ static quire_status check_target(const struct qr_adapter_build *b, const struct 
                    (unsigned long long)cols, (unsigned long long)layout->whole);
 }
 
+static bool is_bf16(const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (qr_f32_to_bits(x[i]) & 0xffff)
+            return false;
+    return true;
+}
+
+static void store(void *values, bool bf16, size_t i, float v)
+{
+    if (bf16)
+        ((uint16_t *)values)[i] = qr_f32_to_bf16(v);
+    else
+        ((float *)values)[i] = v;
+}
+
 static void fill_a(struct qr_lora *l, const struct qr_lora_pair *p, const struct qr_lora_target *t,
                    bool embedding)
 {
@@ -228,7 +245,7 @@ static void fill_a(struct qr_lora *l, const struct qr_lora_pair *p, const struct
             const size_t at =
                 embedding ? i * l->rank + r
                           : (r / QR_LORA_PANEL * l->in + i) * QR_LORA_PANEL + r % QR_LORA_PANEL;
-            l->a[at] = a[r * p->a_row + i * p->a_col];
+            store(l->a, l->a_bf16, at, a[r * p->a_row + i * p->a_col]);
         }
 }
 
@@ -240,9 +257,9 @@ static void fill_b(const struct qr_adapter_build *build, struct qr_lora *l,
     for (size_t o = 0; o < l->out; o++) {
         const size_t u = permuted_row(build, t, o);
         const float *row = b + (s->first + u / s->group * s->stride + u % s->group) * p->b_row;
-        float *panel = l->b + o / QR_LORA_PANEL * l->rank * QR_LORA_PANEL + o % QR_LORA_PANEL;
+        const size_t panel = o / QR_LORA_PANEL * l->rank * QR_LORA_PANEL + o % QR_LORA_PANEL;
         for (size_t r = 0; r < p->rank; r++)
-            panel[r * QR_LORA_PANEL] = row[r * p->b_col];
+            store(l->b, l->b_bf16, panel + r * QR_LORA_PANEL, row[r * p->b_col]);
     }
 }
 
@@ -257,52 +274,69 @@ static struct qr_lora *entry(struct qr_adapter_build *b, const struct qr_lora_ta
     return *at ? *at + (n ? t->expert : 0) : NULL;
 }
 
-static void count(struct qr_adapter_build *b, const struct qr_lora *l, uint32_t rank, size_t a_n,
-                  size_t b_n)
+static void count(struct qr_adapter_build *b, const struct qr_lora *l, uint32_t rank)
 {
     struct quire_adapter_info *info = &b->adapter->info;
     info->n_modules++;
     info->n_parameters += (uint64_t)rank * ((uint64_t)l->in + l->out);
-    info->bytes += (a_n + b_n) * sizeof(float);
+    info->bytes += qr_lora_a_bytes(l) + qr_lora_b_bytes(l);
     info->rank = rank > info->rank ? rank : info->rank;
     b->adapter->max_rank = l->rank > b->adapter->max_rank ? l->rank : b->adapter->max_rank;
+}
+
+static void add_hash(struct qr_adapter_build *b, const struct qr_lora_target *t,
+                     const struct qr_lora *l)
+{
+    const uint32_t place[] = {
+        t->role, t->layer, t->expert, l->rank, l->a_bf16, l->b_bf16, 0 /* 8-byte units */, 0
+    };
+    b->hash = qr_hash_bytes(b->hash, place, sizeof place);
+    b->hash = qr_hash_bytes(b->hash, &l->scale, sizeof l->scale);
+    b->hash = qr_hash_bytes(b->hash, l->a, qr_lora_a_bytes(l));
+    b->hash = qr_hash_bytes(b->hash, l->b, qr_lora_b_bytes(l));
+}
+
+/* Allocates the matrices, all zero. */
+static quire_status reserve(const struct qr_adapter_build *b, struct qr_lora *l,
+                            const struct qr_lora_pair *p, struct quire_error *err)
+{
+    const struct quire_allocator *alloc = b->adapter->allocator;
+    size_t bytes;
+    if (qr_mul4_size(l->rank, l->in, sizeof(float), 1, &bytes) &&
+        qr_mul4_size((size_t)l->out + QR_LORA_PANEL, l->rank, sizeof(float), 1, &bytes)) {
+        l->a = qr_alloc_aligned(alloc, qr_lora_a_bytes(l), 64);
+        l->b = qr_alloc_aligned(alloc, qr_lora_b_bytes(l), 64);
+    }
+    if (!l->a || !l->b)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for tensor %.100s", p->name);
+    memset(l->a, 0, qr_lora_a_bytes(l));
+    memset(l->b, 0, qr_lora_b_bytes(l));
+    return QUIRE_OK;
 }
 
 quire_status qr_adapter_add_target(struct qr_adapter_build *b, const struct qr_lora_pair *pair,
                                    const struct qr_lora_target *target, struct quire_error *err)
 {
-    const struct quire_allocator *alloc = b->adapter->allocator;
     const bool embedding = target->role == QR_W_TOKEN_EMBD;
     struct qr_slice_layout layout = { 0, 1, 1, 1 };
     uint64_t rows;
-    size_t a_n, b_n;
     QR_TRY(check_target(b, pair, target, &layout, &rows, err));
     struct qr_lora *l = entry(b, target);
-    if (l && l->a)
+    if (!l)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for tensor %.100s", pair->name);
+    if (l->a)
         return qr_fail(err, QUIRE_E_FORMAT, "tensor %.100s: the module has two updates",
                        pair->name);
-    const size_t rank = (pair->rank + QR_LORA_PANEL - 1) / QR_LORA_PANEL * QR_LORA_PANEL,
-                 panels = ((size_t)rows + QR_LORA_PANEL - 1) / QR_LORA_PANEL;
-    if (!l || !qr_mul3_size(rank, (size_t)pair->in, sizeof(float), &a_n) ||
-        !qr_mul4_size(panels, QR_LORA_PANEL, rank, sizeof(float), &b_n))
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for tensor %.100s", pair->name);
-    l->rank = (uint32_t)rank;
-    l->in = (uint32_t)pair->in;
-    l->out = (uint32_t)rows;
-    l->scale = pair->scale;
-    l->a = qr_alloc_aligned(alloc, a_n, 64);
-    l->b = qr_alloc_aligned(alloc, b_n, 64);
-    if (!l->a || !l->b)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for tensor %.100s", pair->name);
-    memset(l->a, 0, a_n);
-    memset(l->b, 0, b_n);
+    *l = (struct qr_lora){ .rank = (pair->rank + QR_LORA_PANEL - 1) / QR_LORA_PANEL * QR_LORA_PANEL,
+                           .in = (uint32_t)pair->in,
+                           .out = (uint32_t)rows,
+                           .a_bf16 = !embedding && is_bf16(pair->a, pair->a_count),
+                           .b_bf16 = is_bf16(pair->b, pair->b_count),
+                           .scale = pair->scale };
+    QR_TRY(reserve(b, l, pair, err));
     fill_a(l, pair, target, embedding);
     fill_b(b, l, pair, target, &layout);
-    const uint32_t place[] = { target->role, target->layer, target->expert, l->rank };
-    b->hash = qr_hash_bytes(b->hash, place, sizeof place);
-    b->hash = qr_hash_bytes(b->hash, &l->scale, sizeof l->scale);
-    b->hash = qr_hash_bytes(b->hash, l->a, a_n);
-    b->hash = qr_hash_bytes(b->hash, l->b, b_n);
-    count(b, l, pair->rank, a_n / sizeof(float), b_n / sizeof(float));
+    add_hash(b, target, l);
+    count(b, l, pair->rank);
     return QUIRE_OK;
 }
