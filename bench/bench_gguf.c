@@ -96,18 +96,24 @@ void gguf_array(struct gguf_writer *w, const char *key, uint32_t type, uint64_t 
 
 static uint64_t padded(uint64_t n) { return (n + ALIGN - 1) / ALIGN * ALIGN; }
 
-void gguf_tensor(struct gguf_writer *w, const char *name, uint32_t type, uint64_t rows,
-                 uint64_t columns, uint64_t bytes)
+void gguf_tensor_dims(struct gguf_writer *w, const char *name, uint32_t type, const uint64_t *dims,
+                      uint32_t n_dims, uint64_t bytes)
 {
     gguf_put_string(w->directory, name);
-    gguf_put(w->directory, rows ? 2 : 1, 4);
-    gguf_put(w->directory, columns, 8); /* innermost dimension first */
-    if (rows)
-        gguf_put(w->directory, rows, 8);
+    gguf_put(w->directory, n_dims, 4);
+    for (uint32_t i = 0; i < n_dims; i++)
+        gguf_put(w->directory, dims[i], 8);
     gguf_put(w->directory, type, 4);
     gguf_put(w->directory, w->data_bytes, 8);
     w->data_bytes += padded(bytes);
     w->n_tensors++;
+}
+
+void gguf_tensor(struct gguf_writer *w, const char *name, uint32_t type, uint64_t rows,
+                 uint64_t columns, uint64_t bytes)
+{
+    const uint64_t dims[] = { columns, rows };
+    gguf_tensor_dims(w, name, type, dims, rows ? 2 : 1, bytes);
 }
 
 void gguf_begin_data(struct gguf_writer *w)

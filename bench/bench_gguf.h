@@ -42,6 +42,9 @@ void gguf_array(struct gguf_writer *w, const char *key, uint32_t type, uint64_t 
 /* Adds a tensor [rows][columns] (rows = 0: a vector) to the directory, in the order of the data. */
 void gguf_tensor(struct gguf_writer *w, const char *name, uint32_t type, uint64_t rows,
                  uint64_t columns, uint64_t bytes);
+/* The same with n_dims sizes, innermost first. */
+void gguf_tensor_dims(struct gguf_writer *w, const char *name, uint32_t type, const uint64_t *dims,
+                      uint32_t n_dims, uint64_t bytes);
 /* Ends the directory. The data of all tensors follows, each completed by gguf_pad(). */
 void gguf_begin_data(struct gguf_writer *w);
 void gguf_data(struct gguf_writer *w, const void *data, size_t bytes);

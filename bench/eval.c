@@ -23,6 +23,8 @@ static const struct {
       "NAME.expected.json...    compare rendered chat templates (needs NAME.jinja)" },
     { "logits", eval_logits, "-m MODEL -p TEXT    print the ten most likely next tokens" },
     { "perplexity", eval_perplexity, "-m MODEL -f FILE    print the perplexity of a text" },
+    { "divergence", eval_divergence,
+      "-m MODEL --reference MODEL -f FILE    compare the probabilities of two models for a text" },
     { "calibrate", eval_calibrate,
       "-m MODEL -f FILE --out F    write the scales that an fp8 cache needs for a text" },
     { "kv", eval_kv, "-m MODEL -f FILE    compare the logits of all KV dtypes with those of f32" },
@@ -67,50 +69,6 @@ static int usage(FILE *to)
     return to == stderr ? 64 : 0;
 }
 
-int eval_fail(const char *what, quire_status status, const struct quire_error *err)
-{
-    fprintf(stderr, "quire-eval: %s: %s\n", what,
-            err && err->msg[0] ? err->msg : quire_status_text(status));
-    switch (status) {
-    case QUIRE_E_INVALID_ARG:
-        return 64;
-    case QUIRE_E_FORMAT:
-    case QUIRE_E_MISMATCH:
-    case QUIRE_E_CORRUPT:
-        return 65;
-    case QUIRE_E_IO:
-        return 66;
-    case QUIRE_E_UNSUPPORTED:
-        return 69;
-    case QUIRE_E_NOMEM:
-        return 75;
-    default:
-        return 70;
-    }
-}
-
-char *eval_read_file(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    char *data = NULL;
-    long n = -1;
-    if (f && fseek(f, 0, SEEK_END) == 0 && (n = ftell(f)) >= 0 && fseek(f, 0, SEEK_SET) == 0)
-        data = malloc((size_t)n + 1);
-    if (data && fread(data, 1, (size_t)n, f) != (size_t)n) {
-        free(data);
-        data = NULL;
-    }
-    if (f)
-        fclose(f);
-    if (!data) {
-        fprintf(stderr, "quire-eval: cannot read %s\n", path);
-        return NULL;
-    }
-    data[n] = 0;
-    *size = (size_t)n;
-    return data;
-}
-
 static bool parse_count(const char *text, uint32_t *out)
 {
     char *end;
@@ -128,6 +86,8 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return o->isa = value, true;
     if (!strcmp(name, "-m") || !strcmp(name, "--model"))
         return o->model = value, true;
+    if (!strcmp(name, "--reference"))
+        return o->reference = value, true;
     if (!strcmp(name, "--gguf"))
         return o->gguf = value, true;
     if (!strcmp(name, "--inp") || !strcmp(name, "-f"))

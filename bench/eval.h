@@ -17,6 +17,7 @@ struct eval_options {
     uint32_t
         expand_from; /* MLA: expand latent rows for batches of this many new tokens, 0 = never */
     const char *model, *gguf, *input, *output;
+    const char *reference; /* divergence: the other model */
     const char *kv_scales; /* file of scales for fp8 caches */
     const char *lora;      /* adapter of all sequences; NULL = none */
     const char *prompt;
@@ -35,12 +36,13 @@ int eval_tokenize(const struct eval_options *o);
 int eval_template(const struct eval_options *o);
 int eval_logits(const struct eval_options *o);
 int eval_perplexity(const struct eval_options *o);
+int eval_divergence(const struct eval_options *o);
 int eval_calibrate(const struct eval_options *o);
 int eval_kv(const struct eval_options *o);
 int eval_schema(const struct eval_options *o);
 int eval_tools(const struct eval_options *o);
 
-/* Prints "quire-eval: what: message" to stderr. Returns the sysexits code of the status. */
+/* Prints "PROGRAM: what: message" to stderr. Returns the sysexits code of the status. */
 int eval_fail(const char *what, quire_status status, const struct quire_error *err);
 
 /* Tokenizes a text, with the BOS token if the model has one. Returns NULL, with a message, on

@@ -7,27 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int32_t *eval_tokens(const struct eval_options *o, const char *text, size_t size, size_t *n,
-                     int *code)
-{
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *tok;
-    int32_t *ids = NULL;
-    quire_status s = quire_tokenizer_open(o->model, NULL, &tok, &err);
-    if (s == QUIRE_OK) {
-        s = quire_tokenizer_encode(tok, text, size, QUIRE_ENCODE_ADD_BOS, NULL, 0, n, &err);
-        ids = s == QUIRE_OK ? malloc((*n + 1) * sizeof *ids) : NULL;
-        if (ids)
-            s = quire_tokenizer_encode(tok, text, size, QUIRE_ENCODE_ADD_BOS, ids, *n + 1, n, &err);
-        quire_tokenizer_close(tok);
-    }
-    if (s == QUIRE_OK && ids)
-        return ids;
-    *code = eval_fail(o->model, s, &err);
-    free(ids);
-    return NULL;
-}
-
 static void print_top(const struct eval_options *o, const float *logits, uint32_t vocab)
 {
     struct quire_tokenizer *tok = NULL;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion for quire-chat and quire-server: options and values come from PROGRAM --list-options
+# bash completion for quire-chat, quire-server and quire-quantize: options and values come from PROGRAM --list-options
 
 _quire()
 {
@@ -27,4 +27,4 @@ _quire()
         mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
     fi
 }
-complete -F _quire quire-chat quire-server
+complete -F _quire quire-chat quire-server quire-quantize

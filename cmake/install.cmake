@@ -23,7 +23,9 @@ if(TARGET quire-server)
   install(FILES chat/quire.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME quire-server)
 endif()
 if(TARGET quire-eval)
-  install(TARGETS quire-eval RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(TARGETS quire-eval quire-quantize RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+  install(FILES docs/man/quire-quantize.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+  install(FILES chat/quire.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME quire-quantize)
 endif()
 
 # A folder of the installation, relative to ${prefix} unless it is absolute.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# quire-chat, quire-eval and quire-bench. They include <quire/...> and json/ only, except for parts of quire-bench.
+# quire-chat, quire-eval, quire-quantize and quire-bench. They include <quire/...> and json/ only, except for
+# quire-quantize and parts of quire-bench.
 set(QUIRE_BUNDLED ${PROJECT_SOURCE_DIR}/models/quire-tiny/quire-tiny.gguf)
 if(EXISTS ${QUIRE_BUNDLED})
   set_source_files_properties(${PROJECT_SOURCE_DIR}/chat/bundled.c PROPERTIES OBJECT_DEPENDS ${QUIRE_BUNDLED})
@@ -19,6 +20,24 @@ if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
     ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   add_executable(quire-eval ${eval_sources})
   target_link_libraries(quire-eval PRIVATE quire quire_json quire_flags ${QUIRE_LIBM})
+endif()
+
+# quire-quantize links the readers of GGUF files, and shares files with quire-eval and quire-bench.
+if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
+  file(GLOB quantize_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/quantize/*.c)
+  set(encoders ${quantize_sources})
+  list(FILTER encoders INCLUDE REGEX "/(encode[^/]*|fit)[.]c$")
+  list(REMOVE_ITEM quantize_sources ${encoders})
+  add_library(quire_encoders STATIC ${encoders}) # for the tests, too
+  target_include_directories(quire_encoders PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(quire_encoders PRIVATE quire_internal quire_flags ${QUIRE_LIBM})
+  # lets the compiler vectorize the loops of rounding, in which an encoder spends its time
+  target_compile_options(quire_encoders PRIVATE -O3 -fno-math-errno -fno-trapping-math)
+  add_executable(quire-quantize ${quantize_sources} ${PROJECT_SOURCE_DIR}/bench/bench_gguf.c
+    ${PROJECT_SOURCE_DIR}/bench/eval_divergence.c ${PROJECT_SOURCE_DIR}/bench/eval_input.c
+    ${PROJECT_SOURCE_DIR}/bench/eval_run.c)
+  target_include_directories(quire-quantize PRIVATE ${PROJECT_SOURCE_DIR}/bench)
+  target_link_libraries(quire-quantize PRIVATE quire_encoders quire_internal ${QUIRE_LIBM})
 endif()
 
 # quire-bench. roofline, linear and overhead link internals; the commands that open models need QUIRE_WITH_TEXT.

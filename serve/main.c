@@ -155,6 +155,7 @@ static int serve(struct program *p)
     const int n = listen_open(&s->options, listeners, &error);
     if (n <= 0)
         return fail(p, EX_UNAVAILABLE, &error);
+    s->checks_host = s->options.api_key_file == NULL && listen_is_loopback(listeners, (unsigned)n);
     s->http = http_start(s, listeners, (unsigned)n, &error);
     if (s->http == NULL)
         return fail(p, EX_CONFIG, &error);

@@ -21,6 +21,7 @@ enum option_kind {
     BYTES,
     KV_TYPE,
     ISA,
+    COMPUTE,
     LOG_FORMAT,
     LOG_LEVEL,
 };
@@ -43,7 +44,8 @@ const struct options option_defaults = {
 #undef OPTION
 };
 
-static const char *const log_formats[] = { "text", "json", NULL }; /* enum log_format */
+static const char *const compute_modes[] = { "native", "f32", NULL }; /* enum quire_compute */
+static const char *const log_formats[] = { "text", "json", NULL };    /* enum log_format */
 static const char *const log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 /* Index of a name in a list that ends with NULL; -1 if it is none of them. */
@@ -120,12 +122,29 @@ static bool set_number(enum option_kind kind, void *field, const char *value)
     }
 }
 
+/* The names of the values of an option that is one of a few, by value; else NULL. */
+static const char *const *choice_names(enum option_kind kind)
+{
+    switch (kind) {
+    case COMPUTE:
+        return compute_modes;
+    case LOG_FORMAT:
+        return log_formats;
+    case LOG_LEVEL:
+        return log_levels;
+    default:
+        return NULL;
+    }
+}
+
 static bool set_choice(enum option_kind kind, void *field, const char *value)
 {
-    const int i = find_name(value, kind == LOG_FORMAT ? log_formats : log_levels);
+    const int i = find_name(value, choice_names(kind));
     if (i < 0)
         return false;
-    if (kind == LOG_FORMAT)
+    if (kind == COMPUTE)
+        *(OPTION_TYPE_COMPUTE *)field = (enum quire_compute)i;
+    else if (kind == LOG_FORMAT)
         *(OPTION_TYPE_LOG_FORMAT *)field = (unsigned)i;
     else
         *(OPTION_TYPE_LOG_LEVEL *)field = (enum quire_log_level)i;
@@ -159,6 +178,7 @@ static bool set_value(struct options *o, const struct option_row *row, const cha
         return add_alias(field, value);
     case KV_TYPE:
         return quire_kv_dtype_parse(value, field, NULL) == QUIRE_OK;
+    case COMPUTE:
     case LOG_FORMAT:
     case LOG_LEVEL:
         return set_choice(kind, field, value);
@@ -247,6 +267,8 @@ static const char *format_value(enum option_kind kind, const void *field, char b
         return *(const char *const *)field;
     case KV_TYPE:
         return quire_kv_dtype_name(*(const OPTION_TYPE_KV_TYPE *)field);
+    case COMPUTE:
+        return compute_modes[*(const OPTION_TYPE_COMPUTE *)field];
     case LOG_FORMAT:
         return log_formats[*(const OPTION_TYPE_LOG_FORMAT *)field];
     case LOG_LEVEL:

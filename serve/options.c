@@ -121,6 +121,7 @@ static int check_files(const struct options *o)
         code = check_readable("--model", option_model_path(o->models.text[i]));
     code = code ? code : check_readable("--draft-model", o->draft_model);
     code = code ? code : check_readable("--chat-template-file", o->template_file);
+    code = code ? code : check_readable("--kv-scales", o->kv_scales);
     code = code ? code : check_readable("--tls-cert", o->tls_cert);
     code = code ? code : check_readable("--tls-key", o->tls_key);
     code = code ? code : check_readable("--api-key-file", o->api_key_file);

@@ -28,6 +28,7 @@ typedef uint16_t OPTION_TYPE_PORT;
 typedef uint64_t OPTION_TYPE_BYTES;
 typedef enum quire_kv_dtype OPTION_TYPE_KV_TYPE;
 typedef const char *OPTION_TYPE_ISA;
+typedef enum quire_compute OPTION_TYPE_COMPUTE;
 typedef unsigned OPTION_TYPE_LOG_FORMAT; /* enum log_format */
 typedef enum quire_log_level OPTION_TYPE_LOG_LEVEL;
 

@@ -19,6 +19,7 @@ struct server {
     struct generation *generations; /* that have been started and not ended */
     uint64_t n_generations;         /* that were created */
     bool draining;                  /* SIGTERM: no new work */
+    bool checks_host;               /* see host_check.h */
 };
 
 #endif

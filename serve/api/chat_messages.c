@@ -2,6 +2,7 @@
 #include "chat_messages.h"
 #include "fields.h"
 #include "json_build.h"
+#include "json_text.h"
 #include "template_fields.h"
 #include "text.h"
 #include <stdio.h>
@@ -67,15 +68,52 @@ static bool read_content(struct generation *g, struct fields *f, struct quire_ch
     return read_parts(g, content, f, out);
 }
 
+/* A function of a call with its arguments as text if they are an object, otherwise as it is. */
+static json_t *with_text_arguments(json_t *function)
+{
+    const json_t *arguments = json_object_get(function, "arguments");
+    struct text text = { 0 };
+    if (!json_is_object(arguments))
+        return json_incref(function);
+    json_t *copy = json_copy(function);
+    json_text_write(&text, arguments);
+    json_build_set(&copy, "arguments",
+                   text.failed ? NULL : json_stringn_nocheck(text.data, text.size));
+    text_free(&text);
+    return copy;
+}
+
+/* OpenAI's API has the arguments of calls as text, Anthropic's and Ollama's have objects. The
+ * templates of models are of either kind: the library gives them text with an object as both
+ * (quire/chat_template.h). */
+static json_t *with_text_calls(const json_t *calls)
+{
+    json_t *out = json_array(), *call;
+    size_t i;
+    json_array_foreach(calls, i, call)
+    {
+        json_t *function = json_object_get(call, "function");
+        json_t *copy = function != NULL ? json_copy(call) : json_incref(call);
+        if (function != NULL)
+            json_build_set(&copy, "function", with_text_arguments(function));
+        json_build_append(&out, copy);
+    }
+    return out;
+}
+
 /* Members other than role and content, for the template. */
 static bool read_extra(struct generation *g, json_t *message, struct api_error *error,
                        struct quire_chat_message *out)
 {
     const char *name;
     json_t *value, *extra = json_object();
-    json_object_foreach(message, name,
-                        value) if (strcmp(name, "role") != 0 && strcmp(name, "content") != 0)
-        json_build_set(&extra, name, json_incref(value));
+    json_object_foreach(message, name, value)
+    {
+        if (strcmp(name, "role") == 0 || strcmp(name, "content") == 0)
+            continue;
+        const bool is_calls = strcmp(name, "tool_calls") == 0 && json_is_array(value);
+        json_build_set(&extra, name, is_calls ? with_text_calls(value) : json_incref(value));
+    }
     if (extra == NULL || json_object_size(extra) > 0)
         out->extra_json = template_fields_dump(g, extra, error);
     json_decref(extra);

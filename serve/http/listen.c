@@ -45,6 +45,13 @@ static void format_url(const struct options *o, const union address *a, char url
     }
 }
 
+static bool is_loopback(const union address *a)
+{
+    if (a->any.sa_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&a->v6.sin6_addr);
+    return a->any.sa_family == AF_INET && ntohl(a->v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
 /* Fills a listener from a bound socket. */
 static bool describe(const struct options *o, int fd, struct listener *l)
 {
@@ -52,7 +59,9 @@ static bool describe(const struct options *o, int fd, struct listener *l)
     socklen_t size = sizeof a;
     if (getsockname(fd, &a.any, &size) != 0)
         return false;
-    *l = (struct listener){ .fd = fd, .is_unix = a.any.sa_family == AF_UNIX };
+    *l = (struct listener){ .fd = fd,
+                            .is_unix = a.any.sa_family == AF_UNIX,
+                            .is_loopback = is_loopback(&a) };
     format_url(o, &a, l->url);
     return true;
 }
@@ -134,6 +143,14 @@ static int open_unix(const struct options *o, struct listener *out, struct api_e
     }
     out->is_own = true;
     return 1;
+}
+
+bool listen_is_loopback(const struct listener *listeners, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!listeners[i].is_loopback)
+            return false;
+    return n > 0;
 }
 
 void listen_remove_files(const struct listener *listeners, unsigned n)

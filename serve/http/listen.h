@@ -12,6 +12,7 @@ struct listener {
     int fd;        /* non-blocking, closed on exec */
     char url[160]; /* "http://127.0.0.1:8080", "https://[::1]:8080", "unix:/run/quire/socket" */
     bool is_unix;
+    bool is_loopback;
     bool is_own; /* a Unix socket whose file the server made */
 };
 
@@ -21,6 +22,9 @@ struct listener {
  *    removed first; any other file is an error;
  *  - otherwise all addresses of --host, on one port. Port 0 is any free one. */
 int listen_open(const struct options *o, struct listener out[LISTEN_MAX], struct api_error *error);
+
+/* Whether only programs of this machine reach the server by TCP, and nobody by other sockets. */
+bool listen_is_loopback(const struct listener *listeners, unsigned n);
 
 /* Removes the files of the server's own Unix sockets. */
 void listen_remove_files(const struct listener *listeners, unsigned n);

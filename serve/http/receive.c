@@ -3,6 +3,7 @@
 #include "cors.h"
 #include "exchange.h"
 #include "exchange_io.h"
+#include "host_check.h"
 #include "http.h"
 #include "keys.h"
 #include "router.h"
@@ -46,6 +47,10 @@ static bool check_route(struct exchange *x, struct api_error *e)
     const struct server *s = x->server;
     x->route = router_find(x->method, x->path, &x->path_rest, allowed);
     const bool is_public = x->route != NULL && (x->route->flags & ROUTE_PUBLIC);
+    if (!is_public && !host_allows(x))
+        return api_fail(e, 403, NULL, NULL,
+                        "The host name '%.100s' is not allowed: see --allowed-host.",
+                        exchange_header(x, "Host"));
     if (!is_public) {
         x->key = keys_find(s->keys, exchange_header(x, "Authorization"),
                            exchange_header(x, "x-api-key"));

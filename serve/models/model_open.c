@@ -7,9 +7,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-enum { DEFAULT_PARALLEL = 16, MAX_TEMPLATE_BYTES = 1 << 20, DRAFTS_PER_STEP = 256 };
+enum {
+    DEFAULT_PARALLEL = 16,
+    MAX_TEMPLATE_BYTES = 1 << 20,
+    DRAFTS_PER_STEP = 256,
+    MAX_PATH_BYTES = 4096,
+};
 
 void model_opening_init(struct model_opening *o, struct server *server, const struct model *m,
                         bool is_first)
@@ -36,6 +42,32 @@ static char *read_template(const char *path, struct api_error *error)
     return text;
 }
 
+/* Writes DIR/NAME + suffix with '_' for every '/' of the name of the model. false: it is too long,
+ * or dir is NULL. */
+static bool path_in(const char *dir, const struct model_opening *o, const char *suffix,
+                    char out[MAX_PATH_BYTES])
+{
+    if (dir == NULL)
+        return false;
+    const int n = snprintf(out, MAX_PATH_BYTES, "%s/%s%s", dir, o->model->name, suffix);
+    if (n < 0 || n >= MAX_PATH_BYTES)
+        return false;
+    for (char *p = out + strlen(dir) + 1; *p != '\0'; p++)
+        if (*p == '/')
+            *p = '_';
+    return true;
+}
+
+/* Parameters of the first model only. */
+static void set_first_params(const struct options *opt, struct quire_engine_params *p)
+{
+    p->kv_scales = opt->kv_scales;
+    if (opt->draft_model != NULL && opt->draft_max > 0) {
+        p->draft_model_path = opt->draft_model;
+        p->max_draft_tokens = DRAFTS_PER_STEP;
+    }
+}
+
 static void set_params(const struct model_opening *o, struct quire_engine_params *p, uint32_t flags)
 {
     const struct options *opt = &o->server->options;
@@ -44,6 +76,7 @@ static void set_params(const struct model_opening *o, struct quire_engine_params
     if (p->model_path == NULL)
         p->model_data = bundled_model(&p->model_bytes);
     p->isa = opt->isa;
+    p->compute = opt->compute;
     p->n_threads = opt->threads;
     p->thread_backend = QUIRE_THREADS_PTHREAD;
     p->context_length = opt->context;
@@ -56,12 +89,11 @@ static void set_params(const struct model_opening *o, struct quire_engine_params
         p->max_seqs = p->max_requests;
     p->max_step_tokens = opt->step_tokens;
     p->target_itl = opt->target_itl;
-    p->flags = flags;
+    p->flags = flags | (opt->strict ? QUIRE_ENGINE_STRICT : 0) |
+               (opt->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0);
     p->logger = &o->logger;
-    if (o->is_first && opt->draft_model != NULL && opt->draft_max > 0) {
-        p->draft_model_path = opt->draft_model;
-        p->max_draft_tokens = DRAFTS_PER_STEP;
-    }
+    if (o->is_first)
+        set_first_params(opt, p);
 }
 
 static bool is_encoder(const struct quire_engine *engine)
@@ -83,12 +115,16 @@ static void set_chat_format(struct model_opening *o, const char *source)
 static quire_status open_engine(struct model_opening *o, uint32_t flags, struct quire_error *err)
 {
     struct quire_engine_params p;
+    char pack_cache[MAX_PATH_BYTES];
     const char *path = o->is_first ? o->server->options.template_file : NULL;
     char *source = path ? read_template(path, &o->error) : NULL;
     if (o->error.status != 0)
         return QUIRE_E_IO;
     set_params(o, &p, flags);
     p.chat_template = source;
+    if (p.model_path != NULL && !(flags & QUIRE_ENGINE_DRY_RUN) &&
+        path_in(o->server->options.pack_cache_dir, o, ".packed", pack_cache))
+        p.pack_cache = pack_cache;
     quire_status s = quire_engine_open(&p, &o->engine, err);
     if (s == QUIRE_OK ? is_encoder(o->engine) : s == QUIRE_E_INVALID_ARG && p.target_itl != 0) {
         quire_engine_close(o->engine);
@@ -132,19 +168,9 @@ void model_measure(struct model_opening *o)
     o->engine = NULL;
 }
 
-/* Path of the saved prefix cache: the name with '_' for every '/'. */
-static bool cache_path(const struct model_opening *o, char out[4096])
+static bool cache_path(const struct model_opening *o, char out[MAX_PATH_BYTES])
 {
-    const char *dir = o->server->options.cache_dir;
-    if (dir == NULL)
-        return false;
-    const int n = snprintf(out, 4096, "%s/%s.cache", dir, o->model->name);
-    if (n < 0 || n >= 4096)
-        return false;
-    for (char *p = out + strlen(dir) + 1; *p != '\0'; p++)
-        if (*p == '/')
-            *p = '_';
-    return true;
+    return path_in(o->server->options.cache_dir, o, ".cache", out);
 }
 
 static void log_cache(const struct model_opening *o, const char *what, quire_status s,
@@ -161,7 +187,7 @@ static void log_cache(const struct model_opening *o, const char *what, quire_sta
 
 static void restore_cache(const struct model_opening *o)
 {
-    char path[4096];
+    char path[MAX_PATH_BYTES];
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_cache_file_params p;
     struct quire_cache_file_result r;
@@ -177,7 +203,7 @@ static void restore_cache(const struct model_opening *o)
 
 static void save_cache(const struct model_opening *o)
 {
-    char path[4096];
+    char path[MAX_PATH_BYTES];
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_cache_file_params p;
     struct quire_cache_file_result r;
@@ -191,6 +217,16 @@ static void save_cache(const struct model_opening *o)
         log_cache(o, s == QUIRE_OK ? "prefix cache saved" : "prefix cache not saved", s, &err, &r);
 }
 
+/* Locks weights and KV caches of all open models, and everything else. */
+static quire_status lock_memory(struct quire_error *err)
+{
+    if (mlockall(MCL_CURRENT) == 0)
+        return QUIRE_OK;
+    snprintf(err->msg, sizeof err->msg, "its memory cannot be locked: %s (see ulimit -l)",
+             strerror(errno));
+    return QUIRE_E_NOMEM;
+}
+
 void model_open(struct model_opening *o)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -200,6 +236,8 @@ void model_open(struct model_opening *o)
     quire_model_info_init(&o->model_info, sizeof o->model_info);
     quire_status s = quire_model_get_info(quire_engine_model(o->engine), &o->model_info);
     restore_cache(o);
+    if (s == QUIRE_OK && o->server->options.mlock)
+        s = lock_memory(&err);
     if (s == QUIRE_OK)
         s = quire_engine_start(o->engine, &err);
     if (failed(o, s, &err)) {

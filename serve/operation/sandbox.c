@@ -115,8 +115,10 @@ static bool allow_files(struct landlock *l, const struct options *o, struct regi
             !landlock_allow(l, system_paths[i].path, system_paths[i].access, error))
             return false;
     return allow_input(l, o->draft_model, error) && allow_input(l, o->template_file, error) &&
-           allow_input(l, o->config, error) &&
+           allow_input(l, o->config, error) && allow_input(l, o->kv_scales, error) &&
            (o->cache_dir == NULL || landlock_allow(l, o->cache_dir, LANDLOCK_WRITE, error)) &&
+           (o->pack_cache_dir == NULL ||
+            landlock_allow(l, o->pack_cache_dir, LANDLOCK_WRITE, error)) &&
            allow_socket(l, o->unix_socket, error);
 }
 

@@ -108,6 +108,7 @@ static const int allowed[] = {
     SYS_brk,
     SYS_mlock,
     SYS_mlock2,
+    SYS_mlockall,
     SYS_munlock,
     SYS_mincore,
     SYS_msync,

@@ -42,6 +42,16 @@ struct qr_gguf_str qr_gguf_key(const struct qr_gguf *g, size_t i)
     return s;
 }
 
+const uint8_t *qr_gguf_key_bytes(const struct qr_gguf *g, size_t i, size_t *size)
+{
+    enum { LENGTH = 8 };
+    const struct qr_gguf_meta *m = &g->meta;
+    const size_t begin = m->kv[i].key_at - LENGTH,
+                 end = i + 1 < m->n_kv ? m->kv[i + 1].key_at - LENGTH : m->kv_end;
+    *size = end - begin;
+    return m->header + begin;
+}
+
 bool qr_gguf_find_key(const struct qr_gguf *g, const char *key, size_t *i)
 {
     const struct qr_gguf_kv *kv = qr_gguf_meta_find(&g->meta, key);

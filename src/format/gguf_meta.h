@@ -71,6 +71,8 @@ bool qr_gguf_array_bool(const struct qr_gguf_array *arr, size_t i, bool *out);
 /* ---- Listing: keys 0 .. count - 1 in file order. */
 size_t qr_gguf_key_count(const struct qr_gguf *g);
 struct qr_gguf_str qr_gguf_key(const struct qr_gguf *g, size_t i);
+/* Key i as it is in the file: length and bytes of its name, type, value. Valid until close. */
+const uint8_t *qr_gguf_key_bytes(const struct qr_gguf *g, size_t i, size_t *size);
 /* Number of a key; false, with *i unchanged, if the file has no such key. */
 bool qr_gguf_find_key(const struct qr_gguf *g, const char *key, size_t *i);
 

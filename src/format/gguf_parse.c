@@ -148,6 +148,6 @@ quire_status qr_gguf_parse_meta(const struct qr_file *f, const struct qr_gguf_co
         qr_gguf_meta_free(meta, a);
         return s;
     }
-    *tensors_at = r.pos;
+    *tensors_at = meta->kv_end = r.pos;
     return QUIRE_OK;
 }

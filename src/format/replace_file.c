@@ -97,10 +97,12 @@ static int open_beside(const char *path, mode_t mode, char *name, size_t size)
             continue;
         if (fd < 0)
             return fd;
-        (void)flock(fd, LOCK_EX | LOCK_NB); /* without locks, nobody removes the file either */
-        if (fstat(fd, &st) == 0 && st.st_nlink)
+        /* Until it is locked, another writer may take the file for a leftover: it then holds the
+         * lock, or has removed the name. Where locks do not work, nobody removes files. */
+        const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!taken && fstat(fd, &st) == 0 && st.st_nlink)
             return fd;
-        (void)unlink(name); /* another process may have removed it before the lock */
+        (void)unlink(name);
         close(fd);
     }
     errno = EEXIST;

@@ -45,6 +45,7 @@ struct qr_gguf_meta {
     const uint8_t *header;
     uint8_t *owned; /* equals header if it was read from a file, else NULL */
     size_t header_bytes;
+    size_t kv_end; /* offset behind the last value */
     struct qr_gguf_kv *kv;
     size_t n_kv, kv_cap;
     /* offset of the bytes of each array string; the 8 bytes before it hold the string's length */

@@ -19,7 +19,7 @@ LONG = {"messages": [{"role": "user", "content": "Tell me a story"}], "max_token
 
 def raw(body, path="/v1/chat/completions", extra=""):
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return (f"POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n{extra}"
+    return (f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{extra}"
             f"Content-Length: {len(data)}\r\n\r\n").encode() + data
 
 
@@ -54,8 +54,8 @@ def wait_idle(server, seconds=60):
 
 
 def test_malformed(server):
-    head = b"GET /health HTTP/1.1\r\nHost: x\r\n"
-    post = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n"
+    head = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+    post = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
     for data, expected in [
             (head + b"Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", {400}),
             (head + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", {400}),
@@ -70,11 +70,11 @@ def test_malformed(server):
             (head + b"a: " + b"b" * 100000 + b"\r\n\r\n", {431, 400, 0}),
             (head + b"".join(b"h%d: x\r\n" % i for i in range(10000)) + b"\r\n", {431, 0}),
             (b"GET /" + b"a" * 100000 + b" HTTP/1.1\r\n\r\n", {414, 431, 0}),
-            (b"GET //v1/models HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
-            (b"GET /v1/../health HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
-            (b"GET /v1/models/\xff%ff HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
-            (b"GET /\xed\xa0\x80 HTTP/1.1\r\nHost: x\r\n\r\n", {404}),
-            (b"BREW /health HTTP/1.1\r\nHost: x\r\n\r\n", {405}),
+            (b"GET //v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n", {404}),
+            (b"GET /v1/../health HTTP/1.1\r\nHost: localhost\r\n\r\n", {404}),
+            (b"GET /v1/models/\xff%ff HTTP/1.1\r\nHost: localhost\r\n\r\n", {404}),
+            (b"GET /\xed\xa0\x80 HTTP/1.1\r\nHost: localhost\r\n\r\n", {404}),
+            (b"BREW /health HTTP/1.1\r\nHost: localhost\r\n\r\n", {405}),
             (raw(b"{}", extra="Origin: http://evil.example\r\n"), {403}),
     ]:
         status = send(server, data)
@@ -118,7 +118,7 @@ def test_bodies(server):
 def test_too_large(server):
     """A chunked body over the limit is not kept, and answered when it ends."""
     with server.connect() as c:
-        c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n"
+        c.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n"
                   b"\r\n")
         piece = b"10000\r\n" + b" " * 65536 + b"\r\n"
         for _ in range(160):
@@ -171,7 +171,7 @@ def test_idle_connections(server, expected):
 def test_timeouts():
     with Server(["--header-timeout", "0.5", "--body-timeout", "0.5", "--idle-timeout", "0.5"]) as s:
         for data in (b"", b"GET /health HTTP/1.1\r\n", raw(HELLO)[:-5],
-                     b"GET /health HTTP/1.1\r\nHost: x\r\n\r\n"):
+                     b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"):
             with s.connect(30) as c:
                 c.sendall(data)
                 while c.recv(65536): # the server closes, or the socket times out
@@ -237,6 +237,30 @@ def test_no_reader():
                 piece = c.recv(16384)
                 assert piece, data[-200:]
                 data = data[-100:] + piece
+
+
+def test_rebinding():
+    """A page whose name resolves to 127.0.0.1 reads nothing (DNS rebinding)."""
+    def status_of(server, host, path="/v1/models"):
+        return send(server, f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+
+    allowed = ["localhost", "LOCALHOST:8080", "localhost.:80", "quire.localhost", "127.0.0.1:8080",
+               "10.1.2.3", "[::1]:8080", "[fe80::1]"]
+    refused = ["evil.example", "evil.example:8080", "notlocalhost", "localhost.evil.example",
+               "127.0.0.1.evil.example", "[::1", "[evil.example]:80", "::1", ":80", "a:b", "n" * 300]
+    with Server() as s:
+        for host in allowed:
+            assert status_of(s, host) == 200, host
+        for host in refused:
+            assert status_of(s, host) == 403, host
+        assert status_of(s, "evil.example", "/health") == 200
+    with Server(["--allowed-host", "chat.example", "--allowed-host", "b"]) as s:
+        for host, status in [("Chat.example:443", 200), ("b", 200), ("evil.example", 403)]:
+            assert status_of(s, host) == status, host
+    with Server(["--allowed-host", "*"]) as s:
+        assert status_of(s, "evil.example") == 200
+    with Server(["--host", "0.0.0.0"]) as s: # other machines may know it by any name
+        assert status_of(s, "server.example") == 200
 
 
 def test_full_queue():
@@ -353,6 +377,7 @@ with Server(["--max-connections", "1000"]) as server:
 test_timeouts()
 test_half_requests()
 test_no_reader()
+test_rebinding()
 test_full_queue()
 test_few_descriptors(expected)
 test_one_port()

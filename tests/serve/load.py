@@ -23,7 +23,7 @@ def body(i, stream=True):
 
 
 def request(method, path, data=b"", keep=True):
-    return (f"{method} {path} HTTP/1.1\r\nHost: x\r\nContent-Length: {len(data)}\r\n"
+    return (f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(data)}\r\n"
             f"Connection: {'keep-alive' if keep else 'close'}\r\n\r\n").encode() + data
 
 

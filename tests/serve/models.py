@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 
 from harness import BUNDLED, Server, binary, copy_of_bundled, wait_for_log
 
@@ -38,6 +39,38 @@ def test_memory_limit(folder):
     assert sorted(os.listdir(cache)) == ["a.cache", "b.cache"]
     with Server(args) as server:
         wait_for_log(server, "prefix cache restored model=a")
+
+
+def test_pack_cache(folder):
+    """The packed weights are kept, one file per model, and used at the next start."""
+    packed = os.path.join(folder, "packed")
+    os.mkdir(packed)
+    args = [*SMALL, "-m", f"a={BUNDLED}", "--pack-cache-dir", packed, "--compute", "f32",
+            "--strict", "--allow-unknown"]
+    answers, dates = [], []
+    for _ in range(2):
+        with Server(args) as server:
+            answers.append(ask(server, "a")[1]["choices"])
+        assert os.listdir(packed) == ["a.packed"]
+        dates.append(os.stat(os.path.join(packed, "a.packed")).st_mtime_ns)
+    assert answers[0] == answers[1] and dates[0] == dates[1]
+
+
+def test_mlock():
+    """The weights are locked, or the model is refused where that is not permitted."""
+    def locked_kib(server):
+        with open(f"/proc/{server.process.pid}/status") as f:
+            return [int(line.split()[1]) for line in f if line.startswith("VmLck:")][0]
+
+    with open(binary(), "rb") as f:
+        sanitized = b"__asan_init" in f.read() # AddressSanitizer makes mlockall() do nothing
+    with Server([*SMALL, "--mlock"], expect_exit=None) as server:
+        while server.process.poll() is None and server.get("/ready")[0] != 200:
+            time.sleep(0.02)
+        if server.process.poll() is None:
+            assert sanitized or locked_kib(server) > os.stat(BUNDLED).st_size // 1024
+        else:
+            assert "cannot be locked" in "".join(server.log), server.log
 
 
 def test_limit_too_small():
@@ -122,8 +155,11 @@ def test_missing_model():
 with tempfile.TemporaryDirectory() as folder:
     test_memory_limit(folder)
 with tempfile.TemporaryDirectory() as folder:
+    test_pack_cache(folder)
+with tempfile.TemporaryDirectory() as folder:
     test_reload(folder)
     test_reload_while_opening(folder)
     test_shared(folder)
 test_limit_too_small()
+test_mlock()
 test_missing_model()

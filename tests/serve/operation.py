@@ -193,7 +193,7 @@ def test_draining():
         next(events)
         # Connections without a request are closed: the rest of this one comes after the signal.
         probe = server.connect()
-        probe.sendall(b"GET /ready HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\n")
+        probe.sendall(b"GET /ready HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\n\r\n")
         time.sleep(0.2)
         server.process.terminate()
         time.sleep(0.2)

@@ -67,6 +67,8 @@ def check_sources():
     assert effective(env={"QUIRE_ARG_CONFIG": config}) == got[:2] + got[3:]
     got = effective("--config", config, "--alias=g=h", "--no-web=off", "--port", "3", env=env)
     assert got[0] == "alias g=h" and "port 3" in got and "no-web on" not in got and len(got) == 6, got
+    assert effective("--compute", "f32") == ["compute f32"]
+    assert effective("--compute", "f32", "--compute", "native") == []
     # what is printed is a configuration file with the same meaning
     odd = ["--host", "a b # c", "--tls-cert", BUNDLED, "--tls-key", BUNDLED, "--target-itl", "0.0375"]
     lines = effective(*odd)
@@ -77,6 +79,7 @@ def check_bad_values():
     for option, values in {
             "--model": ["", "=x", "x="], "--alias": ["", "a", "=b", "a="], "--draft-model": [""],
             "--draft-max": ["-1", "x", "1.5", "2147483648"], "--ctx-size": ["", "1k"],
+            "--compute": ["", "f16", "F32"],
             "--kv-mem": ["-1", "x", "1X", "1e30"], "--cache-type-k": ["f8", ""],
             "--target-itl": ["-1", "nan", "inf", "1s"], "--threads": ["1025", "-1", "many"],
             "--isa": ["avx9", ""], "--port": ["65536", "-1", "http"], "--log-format": ["xml"],
@@ -103,7 +106,7 @@ def check_bad_values():
     keys = write("keys", "alice sha256:00\n")
     os.chmod(keys, 0o600)
     refuse(CONFIG, keys, args=["--api-key-file", keys])
-    for option in "--model", "--draft-model", "--chat-template-file", "--api-key-file":
+    for option in "--model", "--draft-model", "--chat-template-file", "--kv-scales", "--api-key-file":
         refuse(NOINPUT, option, "/no/such/file", args=[option, "/no/such/file"])
 
 
@@ -204,7 +207,7 @@ def check_supervisor():
         assert notify.recv(100) == b"READY=1"
         with socket.socket(socket.AF_UNIX) as client:
             client.connect(unix)
-            client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            client.sendall(b"GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             assert client.recv(100).startswith(b"HTTP/1.1 ")
         process.terminate()
         assert process.wait(30) == 0

@@ -2,6 +2,7 @@
 """Structured output and tools through every API: answers parse whatever the model says, whole and streamed alike."""
 import json
 import re
+import tempfile
 
 from harness import Server
 
@@ -196,6 +197,39 @@ def test_alone_and_together(server):
         assert together[i] == alone[i], (form, together[i], alone[i])
 
 
+JOINING = """{% for m in messages %}{% for c in m.tool_calls %}{{ '<' + c.function.arguments + '>' }}\
+{% else %}{{ m.content }}
+{% endfor %}{% endfor %}"""
+
+
+def test_joining_template():
+    """Templates such as DeepSeek's join the arguments of earlier calls with text: they work with every API."""
+    zone = {"hours": 1.5, "a": ["\u00e9"]}
+    def call(arguments):
+        return [*HELLO, {"role": "assistant", "content": "", "tool_calls": [
+            {"id": "a", "type": "function", "function": {"name": "set_zone", "arguments": arguments}}]},
+            {"role": "user", "content": "Thanks!"}]
+    written = json.dumps(zone, separators=(",", ":"), ensure_ascii=False)
+    blocks = [*HELLO, {"role": "assistant", "content": [{"type": "tool_use", "id": "a", "name": "set_zone",
+                                                         "input": zone}]},
+              {"role": "user", "content": "Thanks!"}]
+    with tempfile.NamedTemporaryFile("w", suffix=".jinja") as f:
+        f.write(JOINING)
+        f.flush()
+        with Server(["--chat-template-file", f.name]) as server:
+            for arguments in (zone, written):
+                status, _, answer = server.post("/apply-template", {"messages": call(arguments)})
+                assert status == 200 and f"<{written}>" in answer["prompt"], answer
+            status, _, answer = server.post("/v1/messages", {"messages": blocks, "max_tokens": 1})
+            assert status == 200, answer
+            counted = chat(server, messages=call(written), max_tokens=1)
+            assert counted["finish_reason"] == "length", counted
+            body = {"model": "quire-tiny", "messages": call(zone), "stream": False, "options": {"num_predict": 1}}
+            status, _, ollama = server.post("/api/chat", body)
+            assert status == 200 and ollama["prompt_eval_count"] == answer["usage"]["input_tokens"], ollama
+
+
+test_joining_template()
 with Server(["--parallel", "8", "--max-queue", "64"]) as the_server:
     for test in (test_schema, test_grammars, test_tools, test_responses, test_anthropic, test_ollama,
                  test_alone_and_together):

@@ -112,7 +112,7 @@ static void finds_only_right_keys(void **state)
         "Bearer ALPHA",
         "Bearer alph",
         "Bearer alpha beta",
-        "Bearer " ALPHA,
+        ("Bearer " ALPHA),
         "",
         "Bearer\talpha",
     };

@@ -80,6 +80,21 @@ static void tcp(void **state)
     close(out[0].fd);
 }
 
+static void loopback(void **state)
+{
+    (void)state;
+    static const struct listener local = { .is_loopback = true }, other = { .is_unix = true };
+    assert_int_equal(open_host("127.0.0.1", 0), 1);
+    assert_true(listen_is_loopback(out, 1));
+    close(out[0].fd);
+    assert_int_equal(open_host("0.0.0.0", 0), 1);
+    assert_false(listen_is_loopback(out, 1));
+    close(out[0].fd);
+    assert_true(listen_is_loopback((const struct listener[]){ local, local }, 2));
+    assert_false(listen_is_loopback((const struct listener[]){ local, other }, 2));
+    assert_false(listen_is_loopback(out, 0));
+}
+
 static void scheme(void **state)
 {
     (void)state;
@@ -296,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(tcp, begin),
+        cmocka_unit_test_setup(loopback, begin),
         cmocka_unit_test_setup(scheme, begin),
         cmocka_unit_test_setup(one_address_twice, begin),
         cmocka_unit_test_setup(other_hosts, begin),

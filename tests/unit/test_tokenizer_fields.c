@@ -351,12 +351,13 @@ static void default_settings(void **state)
 static void large_files(void **state)
 {
     (void)state;
+    static const char text[4] = "{}  "; /* whether it begins with "GGUF" is read */
     struct quire_tokenizer *t;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_LIMIT,
-                  quire_tokenizer_open_memory("{}", (256u << 20) + 1, NULL, 0, NULL, &t, &err));
+                  quire_tokenizer_open_memory(text, (256u << 20) + 1, NULL, 0, NULL, &t, &err));
     assert_status(QUIRE_E_LIMIT,
-                  quire_tokenizer_open_memory("{}", 2, "{}", (16u << 20) + 1, NULL, &t, &err));
+                  quire_tokenizer_open_memory(text, 2, text, (16u << 20) + 1, NULL, &t, &err));
 }
 
 /* Flags of an added token, with the positions they match at. */

@@ -234,7 +234,7 @@ static void generate_regex(struct made *m, const char *pattern)
     if (strcmp(pattern, "[0-9]{1,3}") == 0)
         add(&m->text, below(2) ? "7" : "120");
     else if (strcmp(pattern, "\\n{0,2}") == 0)
-        add(&m->text, "\n\n" + below(3));
+        add(&m->text, &"\n\n"[below(3)]);
     else
         fail_msg("unknown pattern %s", pattern);
 }

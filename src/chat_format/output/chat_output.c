@@ -90,7 +90,8 @@ quire_status quire_chat_output_create(const struct quire_chat_output_params *par
     o->max_bytes = p.max_bytes ? p.max_bytes : DEFAULT_BYTES;
     o->keep = QR_NONE;
     qr_machine_start(o, p.prompt_end, p.prompt_end_size, p.thinking);
-    if (o->status != QUIRE_OK) {
+    /* allocates: readers form addresses in the input also while it is empty */
+    if (o->status != QUIRE_OK || !qr_bytes_text(o->allocator, &o->in)) {
         quire_chat_output_destroy(o);
         return qr_fail(err, QUIRE_E_NOMEM, "quire_chat_output: out of memory");
     }

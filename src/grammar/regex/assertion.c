@@ -38,15 +38,16 @@ qr_term qr_term_pure(struct qr_assertions *t, qr_regex r)
 
 qr_term qr_term_anchor(struct qr_assertions *t, enum qr_term_kind kind)
 {
-    return add(t, &(struct qr_term_node){
-                      .kind = kind, .zero_width = true, .has_start = kind == QR_TERM_START });
+    return add(t, &(struct qr_term_node){ .kind = (uint8_t)kind,
+                                          .zero_width = true,
+                                          .has_start = kind == QR_TERM_START });
 }
 
 qr_term qr_term_look(struct qr_assertions *t, enum qr_term_kind kind, qr_term body)
 {
     if (!body)
         return 0;
-    return add(t, &(struct qr_term_node){ .kind = kind,
+    return add(t, &(struct qr_term_node){ .kind = (uint8_t)kind,
                                           .zero_width = true,
                                           .has_start = t->nodes[body].has_start,
                                           .depth = t->nodes[body].depth + 1,
@@ -56,7 +57,7 @@ qr_term qr_term_look(struct qr_assertions *t, enum qr_term_kind kind, qr_term bo
 static qr_term binary(struct qr_assertions *t, enum qr_term_kind kind, qr_term a, qr_term b)
 {
     const struct qr_term_node x = t->nodes[a], y = t->nodes[b];
-    return add(t, &(struct qr_term_node){ .kind = kind,
+    return add(t, &(struct qr_term_node){ .kind = (uint8_t)kind,
                                           .zero_width = x.zero_width && y.zero_width,
                                           .has_start = x.has_start || y.has_start,
                                           .depth = (x.depth > y.depth ? x.depth : y.depth) + 1,

@@ -260,7 +260,7 @@ const uint32_t *qr_lexer_accepts(const struct qr_lexer *l, qr_lex_state state, u
 {
     const struct state *s = &l->states[state];
     *n = s->n_accepts;
-    return l->accepts + s->accepts;
+    return s->n_accepts ? l->accepts + s->accepts : NULL;
 }
 
 /* ---- Slices ---- */
