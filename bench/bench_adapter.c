@@ -78,7 +78,8 @@ static int run(struct bench_table *table, const struct bench_options *o, struct 
     enum quire_kv_dtype k_type, v_type;
     enum quire_compute modes[2];
     struct bench_session s = { 0 };
-    if (!bench_compute_modes(o, "native", modes) || bench_kv_types(o, "bf16", 0, &k_type, &v_type) <= 0)
+    if (!bench_compute_modes(o, "native", modes) ||
+        bench_kv_types(o, "bf16", 0, &k_type, &v_type) <= 0)
         return 64;
     int code = model_open(&s, o, tests, k_type, v_type, modes[0], m);
     for (unsigned i = 0; i < tests->n && !code; i++)
@@ -104,8 +105,10 @@ int bench_adapter(const struct bench_options *o)
         bench_machine_close(&m);
     }
     bench_table_end(&t);
-    bench_note(&t, "Median of pairs of steps, one with and one without, in alternating order. "
-                   "Sequences take turns with %d copies of the adapter.", BENCH_ADAPTERS);
+    bench_note(&t,
+               "Median of pairs of steps, one with and one without, in alternating order. "
+               "Sequences take turns with %d copies of the adapter.",
+               BENCH_ADAPTERS);
     bench_document_end(&t);
     return code;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_synth_lora.c - `quire-bench synth --lora-rank`: a GGUF adapter for all matrices of the
  * layers of a synthetic model. */
-#include "bench_stats.h"
 #include "bench_synth_lora.h"
+#include "bench_stats.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

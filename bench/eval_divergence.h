@@ -5,10 +5,10 @@
 #include "eval.h"
 
 struct divergence {
-    size_t n;             /* positions of the text */
-    double sum;           /* over positions: KL divergence of the model from the reference, nats */
-    double largest;       /* of one position */
-    size_t same_top;      /* positions with the same most likely token */
+    size_t n;              /* positions of the text */
+    double sum;            /* over positions: KL divergence of the model from the reference, nats */
+    double largest;        /* of one position */
+    size_t same_top;       /* positions with the same most likely token */
     double loss, ref_loss; /* sums of the negative log-likelihoods of the text */
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* turn.c - runs requests and keeps their answers in the conversation. */
 #include "turn.h"
+#include "adapter.h"
 #include "interrupt.h"
 #include "roll.h"
 #include "terminal.h"
@@ -135,6 +136,7 @@ static void set_request(const struct session *s, struct quire_request_params *re
     request->sampling = &s->settings.sampling;
     request->stream = s->conversation->regenerations;
     request->draft_tokens = s->options->draft_model ? s->options->draft_max : 0;
+    adapter_set_request(s, request);
 }
 
 static enum turn_result complete_text(struct session *s, const char *text, size_t size,

@@ -7,12 +7,12 @@
 
 /* Names and numbers of file types as GGUF tools have them. */
 static const struct scheme schemes[] = {
-    { "F32", QR_WEIGHT_F32, 0, false },       { "F16", QR_WEIGHT_F16, 1, false },
-    { "BF16", QR_WEIGHT_BF16, 32, false },    { "Q8_0", QR_WEIGHT_Q8_0, 7, false },
-    { "Q6_K", QR_WEIGHT_Q6_K, 18, false },    { "Q5_K_M", QR_WEIGHT_Q5_K, 17, true },
-    { "Q5_K", QR_WEIGHT_Q5_K, 16, false },    { "Q5_K_S", QR_WEIGHT_Q5_K, 16, false },
-    { "Q4_K_M", QR_WEIGHT_Q4_K, 15, true },   { "Q4_K", QR_WEIGHT_Q4_K, 14, false },
-    { "Q4_K_S", QR_WEIGHT_Q4_K, 14, false },  { "IQ4_NL", QR_WEIGHT_IQ4_NL, 25, false },
+    { "F32", QR_WEIGHT_F32, 0, false },        { "F16", QR_WEIGHT_F16, 1, false },
+    { "BF16", QR_WEIGHT_BF16, 32, false },     { "Q8_0", QR_WEIGHT_Q8_0, 7, false },
+    { "Q6_K", QR_WEIGHT_Q6_K, 18, false },     { "Q5_K_M", QR_WEIGHT_Q5_K, 17, true },
+    { "Q5_K", QR_WEIGHT_Q5_K, 16, false },     { "Q5_K_S", QR_WEIGHT_Q5_K, 16, false },
+    { "Q4_K_M", QR_WEIGHT_Q4_K, 15, true },    { "Q4_K", QR_WEIGHT_Q4_K, 14, false },
+    { "Q4_K_S", QR_WEIGHT_Q4_K, 14, false },   { "IQ4_NL", QR_WEIGHT_IQ4_NL, 25, false },
     { "IQ4_XS", QR_WEIGHT_IQ4_XS, 30, false }, { "MXFP4", QR_WEIGHT_MXFP4, 38, false },
     { "Q4_0", QR_WEIGHT_Q4_0, 2, false },
 };
@@ -46,7 +46,7 @@ static const char *name_in_layer(const struct qr_gguf_tensor *t, unsigned *layer
 
 static bool keeps_type(const struct qr_gguf_tensor *t)
 {
-    static const char *const parts[] = { "_norm.weight",    "ffn_gate_inp.weight",
+    static const char *const parts[] = { "_norm.weight",           "ffn_gate_inp.weight",
                                          "_gate_inp_shexp.weight", "_conv1d.weight",
                                          "position_embd.weight",   "token_types.weight",
                                          "attn_rel_b.weight" };

@@ -16,9 +16,9 @@ enum { N = 256 * 64, MAX_BLOCK_BYTES = 256 };
 static float x[N], y[N], importance[N];
 static uint8_t encoded[4 * N];
 
-static const uint32_t types[] = { QR_WEIGHT_Q8_0,   QR_WEIGHT_Q4_0,   QR_WEIGHT_Q4_K,
-                                  QR_WEIGHT_Q5_K,   QR_WEIGHT_Q6_K,   QR_WEIGHT_IQ4_NL,
-                                  QR_WEIGHT_IQ4_XS, QR_WEIGHT_MXFP4,  QR_WEIGHT_F16,
+static const uint32_t types[] = { QR_WEIGHT_Q8_0,   QR_WEIGHT_Q4_0,  QR_WEIGHT_Q4_K,
+                                  QR_WEIGHT_Q5_K,   QR_WEIGHT_Q6_K,  QR_WEIGHT_IQ4_NL,
+                                  QR_WEIGHT_IQ4_XS, QR_WEIGHT_MXFP4, QR_WEIGHT_F16,
                                   QR_WEIGHT_BF16 };
 enum { N_TYPES = sizeof types / sizeof types[0] };
 
@@ -122,7 +122,7 @@ static void special_blocks(void **state)
             x[i] = i % 3 ? 1e-38f : -1e-38f;
         (void)error_of(types[t], N, NULL);
         memset(x, 0, sizeof x);
-        x[17] = 3; /* one value in a block of zeros */
+        x[17] = 3;                                         /* one value in a block of zeros */
         assert_true(error_of(types[t], 256, NULL) < 0.05); /* IQ4 has no code for 0 */
     }
 }
