@@ -4,8 +4,8 @@
 #define QUIRE_CHAT_ADAPTER_H
 #include "session.h"
 
-/* Splits a value PATH[=SCALE]: writes the path to `path` and returns the scale, 1 by default. A part
- * after the last '=' that is no finite number belongs to the path. */
+/* Splits a value PATH[=SCALE]: writes the path to `path` and returns the scale, 1 by default. What
+ * follows the last '=' belongs to the path unless it is a finite number. */
 float adapter_parse(const char *value, char *path, size_t size);
 
 /* Adds the adapter of --lora to the engine, if one is given. Returns 0, or after printing the

@@ -65,8 +65,7 @@ static bool add(struct registry *r, struct adapter_set *set, const char *text,
     return true;
 }
 
-bool adapter_list_set(struct registry *r, const struct option_list *values,
-                      struct api_error *error)
+bool adapter_list_set(struct registry *r, const struct option_list *values, struct api_error *error)
 {
     struct adapter_set set = { .n = 0 };
     for (uint32_t i = 0; i < values->n; i++)

@@ -16,10 +16,10 @@
  * have the same bits. The running task of the highest rank is never preempted, and the pool holds
  * at least one sequence of the maximum length, so some task always advances.
  *
- * The prefix cache tells apart keys of different RoPE variants and adapters: the variant of a sequence
- * is qr_rope_variant(), or with an adapter a hash of that and the task's adapter_key whose highest
- * bit is 1, so that sequences without adapter share nothing with others. It does not depend on the
- * process: saved prefixes are found again.
+ * The prefix cache tells apart keys of different RoPE variants and adapters: the variant of a
+ * sequence is qr_rope_variant(), or with an adapter a hash of that and the task's adapter_key whose
+ * highest bit is 1, so that sequences without adapter share nothing with others. It does not depend
+ * on the process: saved prefixes are found again.
  *
  * Groups of tasks (task_group.h) are admitted, when the memory of all of them up to their maximum
  * length is available, and preempted as a whole.

@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 /* Operands of `lora`: one of the two products of a low-rank adapter. Row i of the call is row r =
- * rows[i], or first_row + i where rows is NULL. t[j] = dot(x row r, weight row j) for j < n, in four
- * chains of fma over k (k mod 4), added as (0 + 1) + (2 + 3). Then
+ * rows[i], or first_row + i where rows is NULL. t[j] = dot(x row r, weight row j) for j < n, in
+ * four chains of fma over k (k mod 4), added as (0 + 1) + (2 + 3). Then
  *   scales NULL: out row (r - first_row) += t
  *   else:        out row (r - first_row) = t * (scale * scales[r]); n is a multiple of 16 */
 struct qr_lora_kernel_args {

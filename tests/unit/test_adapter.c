@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_adapter.c - adapters in a step: equal bits in every batch, chunk and team; scales; arguments;
- * GGUF adapters give the bits of the PEFT folder. */
+/* test_adapter.c - adapters in a step: equal bits in every batch, chunk and team; scales;
+ * arguments; GGUF adapters give the bits of the PEFT folder. */
 #include "test_adapter.h"
 #include "test_model_world.h"
 #include <math.h>
