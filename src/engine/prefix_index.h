@@ -7,8 +7,9 @@
 /* Each node stands for the block_size tokens that follow its parent's (full node), or for fewer
  * (partial node, always a leaf). Roots are told apart by a salt, which separates clients, and a
  * variant of the keys (RoPE, adapter). A node lists one block per KV group, -1 where it has none,
- * and holds one reference to each. All memory is reserved at creation. Not thread-safe: the caller locks.
- * Lookups compare tokens and parent, so a collision of hashes never returns a wrong block. */
+ * and holds one reference to each. All memory is reserved at creation. Not thread-safe: the caller
+ * locks. Lookups compare tokens and parent, so a collision of hashes never returns a wrong
+ * block. */
 struct qr_prefix_index;
 
 struct qr_prefix_index_params {

@@ -218,6 +218,38 @@ static void answers_and_vectors(void **state)
     quire_engine_close(e);
 }
 
+/* Log-probabilities of an echoed prompt, which need the LM head of all rows: the same in chunks of
+ * any size. */
+static void prompt_logprobs(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    float values[3][128];
+    uint32_t n[3] = { 0 };
+    for (int i = 0; i < 3; i++) {
+        const struct setup s = {
+            .threads = 2, .step = 256, .seqs = 2, .block = 16, .chunk = i == 1 ? 7 : 256
+        };
+        struct quire_engine *e = open_adapters(&s, 4);
+        struct quire_request_params p = greedy(story, 4);
+        struct quire_event ev = { .struct_size = sizeof ev };
+        p.adapter_name = i < 2 ? "embed" : NULL;
+        p.flags = QUIRE_REQUEST_ECHO | QUIRE_REQUEST_LOGPROBS | QUIRE_REQUEST_IGNORE_EOS;
+        const quire_request_id id = submit(e, &p);
+        do {
+            assert_status(QUIRE_OK, quire_engine_wait(e, id, -1, &ev, NULL));
+            for (size_t k = 0; k < ev.n_tokens && n[i] < 128; k++)
+                values[i][n[i]++] = ev.logprobs[k].logprob;
+        } while (ev.kind != QUIRE_EVENT_DONE);
+        quire_engine_close(e);
+    }
+    assert_true(n[0] > 20 && n[0] == n[1]);
+    /* the first token has none */
+    assert_memory_equal(&values[0][1], &values[1][1], (n[0] - 1) * sizeof(float));
+    assert_true(memcmp(&values[0][1], &values[2][1], 16 * sizeof(float)) != 0);
+}
+
 /* ---- Adapters that come and go */
 
 static void removal(void **state)
@@ -450,7 +482,7 @@ int main(void)
         cmocka_unit_test(arguments), cmocka_unit_test(handles),
         cmocka_unit_test(prefixes),  cmocka_unit_test(answers_and_vectors),
         cmocka_unit_test(removal),   cmocka_unit_test(hot),
-        cmocka_unit_test(schedules),
+        cmocka_unit_test(schedules), cmocka_unit_test(prompt_logprobs),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -52,7 +52,8 @@ quire_status qr_adapter_check_rank(const char *name, uint64_t rank, struct quire
 quire_status qr_adapter_check_scale(const char *name, double scale, struct quire_error *err);
 
 /* Adds the update of one matrix. QUIRE_E_MISMATCH shapes other than the model's;
- * QUIRE_E_UNSUPPORTED a role that cannot be adapted; QUIRE_E_FORMAT a second update; QUIRE_E_NOMEM. */
+ * QUIRE_E_UNSUPPORTED a role that cannot be adapted; QUIRE_E_FORMAT a second update;
+ * QUIRE_E_NOMEM. */
 quire_status qr_adapter_add_target(struct qr_adapter_build *b, const struct qr_lora_pair *pair,
                                    const struct qr_lora_target *target, struct quire_error *err);
 
