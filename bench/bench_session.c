@@ -69,12 +69,31 @@ static quire_status open_adapters(struct bench_session *s, const char *path,
     return s->adapter_index ? status : QUIRE_E_NOMEM;
 }
 
+/* States of the sequences, all zero, in the order of the sequences. */
+static quire_status open_states(struct bench_session *s, const struct bench_session_params *p,
+                                struct quire_error *err)
+{
+    struct quire_state_pool_params sp;
+    if (!s->info.state_bytes)
+        return QUIRE_OK;
+    quire_state_pool_params_init(&sp, sizeof sp);
+    sp.state_bytes = s->info.state_bytes;
+    sp.n_slots = p->max_seqs;
+    s->state_slots = malloc(p->max_seqs * sizeof *s->state_slots);
+    quire_status status =
+        s->state_slots ? quire_state_pool_create(&sp, &s->states, err) : QUIRE_E_NOMEM;
+    for (uint32_t i = 0; status == QUIRE_OK && i < p->max_seqs; i++)
+        status = quire_state_pool_alloc(s->states, &s->state_slots[i], err);
+    return status;
+}
+
 static quire_status open_context(struct bench_session *s, const struct bench_session_params *p,
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
     quire_context_params_init(&cp, sizeof cp);
     cp.kv = s->kv;
+    cp.states = s->states;
     cp.threads = s->machine->threads;
     cp.max_tokens = p->chunk > p->max_seqs ? p->chunk : p->max_seqs;
     cp.max_seqs = p->max_seqs;
@@ -102,7 +121,9 @@ int bench_session_open(struct bench_session *s, const struct bench_session_param
     };
     quire_status status = open_model(s, p, &err);
     if (status == QUIRE_OK)
-        status = open_cache(s, p, &err);
+        status = s->n_groups ? open_cache(s, p, &err) : QUIRE_OK;
+    if (status == QUIRE_OK)
+        status = open_states(s, p, &err);
     if (status == QUIRE_OK)
         status = open_adapters(s, p->lora, &err);
     if (status == QUIRE_OK)
@@ -117,6 +138,8 @@ void bench_session_close(struct bench_session *s)
 {
     quire_context_destroy(s->context);
     quire_kv_destroy(s->kv);
+    quire_state_pool_destroy(s->states);
+    free(s->state_slots);
     bench_tables_close(&s->tables);
     free(s->adapter_index);
     for (int i = 0; i < BENCH_ADAPTERS; i++)
@@ -135,7 +158,8 @@ static void put_token(struct bench_session *s, uint32_t row, uint32_t seq, uint3
 {
     const uint64_t hash = ((uint64_t)seq << 32 | position) * 0x9e3779b97f4a7c15ull;
     s->ids[row] = (int32_t)((hash >> 32) % s->info.vocab_size);
-    s->slots[row] = bench_slot(&s->tables, seq, position);
+    if (s->n_groups)
+        s->slots[row] = bench_slot(&s->tables, seq, position);
 }
 
 /* Runs one forward pass of the tokens set by put_token(); the caller has set starts and lens of
@@ -162,6 +186,7 @@ static quire_status step(struct bench_session *s, uint32_t n_seqs, float *logits
         .adapters = (const struct quire_adapter *const *)s->adapters,
         .n_adapters = s->use_adapters ? BENCH_ADAPTERS : 0,
         .adapter_index = s->adapter_index,
+        .state_slots = s->state_slots,
     };
     return quire_context_forward(s->context, &args, err);
 }

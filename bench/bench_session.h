@@ -15,7 +15,9 @@ struct bench_session {
     struct bench_machine *machine; /* borrowed */
     struct quire_model *model;
     struct quire_model_info info;
-    struct quire_kv_cache *kv;
+    struct quire_kv_cache *kv;       /* NULL in models without attention layers */
+    struct quire_state_pool *states; /* NULL in models without recurrent layers */
+    int32_t *state_slots;            /* [max_seqs] */
     struct quire_context *context;
     struct quire_kv_group_config groups[BENCH_MAX_GROUPS];
     uint32_t n_groups, max_seqs, max_len, chunk;

@@ -12,6 +12,7 @@ struct eval_run {
     struct quire_model *model;
     struct quire_adapter *adapter; /* NULL = none */
     struct quire_kv_cache *kv;
+    struct quire_state_pool *states; /* NULL in models without recurrent layers */
     struct quire_context *context;
     struct quire_model_info info;
     uint32_t n_groups, block_size, max_tokens, chunk;
@@ -20,6 +21,7 @@ struct eval_run {
     /* per sequence: tokens so far, RoPE length, tokens of its encoder source */
     int32_t lengths[EVAL_MAX_SEQS], source_lens[EVAL_MAX_SEQS];
     uint32_t rope_lens[EVAL_MAX_SEQS];
+    int32_t state_slots[EVAL_MAX_SEQS];
     /* [max_seqs][n_blocks] all blocks of the pool in falling order, the same in every KV group */
     int32_t *table;
     int64_t *slots; /* [max_tokens] */
@@ -81,12 +83,27 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
     return s;
 }
 
+static quire_status make_states(struct eval_run *r, struct quire_error *err)
+{
+    struct quire_state_pool_params p;
+    if (!r->info.state_bytes)
+        return QUIRE_OK;
+    quire_state_pool_params_init(&p, sizeof p);
+    p.state_bytes = r->info.state_bytes;
+    p.n_slots = r->max_seqs;
+    quire_status s = quire_state_pool_create(&p, &r->states, err);
+    for (uint32_t i = 0; s == QUIRE_OK && i < r->max_seqs; i++)
+        s = quire_state_pool_alloc(r->states, &r->state_slots[i], err);
+    return s;
+}
+
 static quire_status make_context(struct eval_run *r, const struct eval_options *o,
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
     quire_context_params_init(&cp, sizeof cp);
     cp.kv = r->kv;
+    cp.states = r->states;
     cp.threads = r->threads;
     cp.max_tokens = r->max_tokens;
     cp.max_seqs = r->max_seqs;
@@ -134,6 +151,8 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
     r->table = calloc((size_t)r->max_seqs * r->n_blocks, sizeof *r->table);
     if (s == QUIRE_OK)
         s = r->table ? make_cache(r, o, err) : QUIRE_E_NOMEM;
+    if (s == QUIRE_OK)
+        s = make_states(r, err);
     return s == QUIRE_OK ? make_context(r, o, err) : s;
 }
 
@@ -166,6 +185,7 @@ void eval_run_close(struct eval_run *r)
         return;
     quire_context_destroy(r->context);
     quire_kv_destroy(r->kv);
+    quire_state_pool_destroy(r->states);
     if (quire_adapter_close(r->adapter) != QUIRE_OK)
         fprintf(stderr, "quire-eval: the adapter is still in use\n");
     if (quire_model_close(r->model) != QUIRE_OK)
@@ -257,7 +277,8 @@ static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_se
                                              .hidden = hidden,
                                              .adapters = adapters,
                                              .n_adapters = r->adapter ? 1 : 0,
-                                             .adapter_index = adapter_index };
+                                             .adapter_index = adapter_index,
+                                             .state_slots = r->state_slots };
     return quire_context_forward(r->context, &step, err);
 }
 

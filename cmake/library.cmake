@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # libquire: compiled once as objects, linked as a static and a shared library.
-set(QUIRE_MODULES base kernels kv attention linear generic)
+set(QUIRE_MODULES base kernels kv attention linear recurrent generic)
 if(QUIRE_WITH_TEXT)
   list(APPEND QUIRE_MODULES json format model model/config model/load model/forward model/arch
     tokenizer jinja chat_format chat_format/output

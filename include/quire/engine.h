@@ -114,7 +114,8 @@ struct quire_engine_params {
      *  max_step_tokens */
     uint32_t max_seqs;
     /** maximum number of drafted tokens that one step verifies, of all requests together; 0 = no
-     *  request may ask for drafts, at most 1024 */
+     *  request may ask for drafts, at most 1024. Models with recurrent layers verify no drafts:
+     *  QUIRE_E_UNSUPPORTED */
     uint32_t max_draft_tokens;
     /** capacity of the KV cache in tokens, shared by running sequences and the prefix cache; at
      *  least context_length. 0 = max_seqs * context_length, or what fits into kv_bytes */
@@ -166,7 +167,7 @@ struct quire_engine_info {
     uint32_t block_size, n_threads, max_step_tokens;
     enum quire_kv_dtype k_dtype, v_dtype;
     uint64_t weight_bytes; /**< packed weights */
-    uint64_t kv_bytes;     /**< pool and its tables, exactly as reserved */
+    uint64_t kv_bytes;     /**< pools and their tables, exactly as reserved */
     uint64_t kv_budget;    /**< budget from kv_bytes of the parameters */
     /** activations, plan and scratch of a step, logits, sampler and queue */
     uint64_t context_bytes;
@@ -179,6 +180,10 @@ struct quire_engine_info {
     /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
     uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
     uint64_t tokenizer_bytes; /**< tables of the vocabulary */
+    /** part of kv_bytes: recurrent states of max_seqs sequences, and checkpoints of states in the
+     *  prefix cache; 0 for models without recurrent layers */
+    uint64_t state_bytes;
+    uint32_t n_state_checkpoints; /**< prefixes that can be continued; 0 without */
     uint32_t max_adapter_rank;
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);

@@ -27,6 +27,7 @@
 #define QUIRE_MODEL_H
 #include <quire/attention.h>
 #include <quire/kv_cache.h>
+#include <quire/state_pool.h>
 #include <quire/status.h>
 #include <quire/threads.h>
 
@@ -175,6 +176,11 @@ struct quire_model_info {
     /** 1: scores are meant to be logistic functions of the head's outputs, because config.json
      *  names that activation, or there is one label and no name; else 0 */
     uint32_t sigmoid_scores;
+    /** layers with a recurrent state (quire/state_pool.h); 0 in most models */
+    uint32_t n_recurrent_layers;
+    uint32_t n_attention_layers; /**< layers of the decoder with keys and values in the cache */
+    /** size of the recurrent state of one sequence, whatever its length; 0 = none */
+    uint64_t state_bytes;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -206,8 +212,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_kv_scales(
 
 struct quire_context_params {
     uint32_t struct_size;
-    /** created for quire_model_kv_groups(); borrowed, outlives the context. NULL for encoders, and
-     *  for an encoder-decoder that only encodes */
+    /** created for quire_model_kv_groups(); borrowed, outlives the context. NULL for encoders, for
+     *  an encoder-decoder that only encodes, and for models without attention layers */
     struct quire_kv_cache *kv;
     /** borrowed, outlives the context; NULL = calling thread only */
     struct quire_threads *threads;
@@ -244,6 +250,10 @@ struct quire_context_params {
     /** largest tree_words: trees of up to 64 * max_tree_words tokens; 0 = 1, at most 64 */
     uint32_t max_tree_words;
     uint32_t max_sparse_blocks; /**< sparse block list entries per KV group */
+    /** recurrent states, created for quire_model_info.state_bytes; borrowed, outlives the context.
+     *  Required by models with recurrent layers, NULL for the others. A model without any attention
+     *  layer has no KV groups: kv is NULL then */
+    struct quire_state_pool *states;
     /** largest rank of the adapters of a step (quire/adapter.h), up to QUIRE_ADAPTER_MAX_RANK; 0 =
      *  steps with adapters are refused. Decoders only (QUIRE_E_UNSUPPORTED) */
     uint32_t max_adapter_rank;
@@ -306,6 +316,12 @@ struct quire_forward_args {
     /** [T][hidden_size] f32 out: hidden states of all rows after the final norm; NULL = not
      *  computed */
     float *last_hidden;
+    /** [n_seqs] slot of params.states of each sequence, for models with recurrent layers; ignored
+     *  otherwise. Before the step a slot holds the state after seq_lens - query_len tokens of its
+     *  sequence, after the step that after seq_lens tokens; a sequence at its first token starts
+     *  from the zero state, whatever its slot holds. Slots of sequences without tokens in the step
+     *  are ignored; the others are allocated and distinct. A failed step changes no state */
+    const int32_t *state_slots;
     /** [n_adapters] adapters of the step, open and of this model (quire/adapter.h); each is in use
      *  until the call returns. Not closed before the next step of the context */
     const struct quire_adapter *const *adapters;

@@ -23,6 +23,7 @@
 #include <quire/onednn.h>
 #include <quire/prompt_part.h>
 #include <quire/sampling.h>
+#include <quire/state_pool.h>
 #include <quire/status.h>
 #include <quire/text_span.h>
 #include <quire/threads.h>

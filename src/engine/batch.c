@@ -18,6 +18,7 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     b->query_start_loc = qr_alloc(a, seqs + 1, sizeof *b->query_start_loc);
     b->seq_lens = qr_alloc(a, seqs, sizeof *b->seq_lens);
     b->rope_lens = qr_alloc(a, seqs, sizeof *b->rope_lens);
+    b->state_slots = qr_alloc(a, seqs, sizeof *b->state_slots);
     b->logits_rows = qr_alloc(a, p->max_logits, sizeof *b->logits_rows);
     b->first_logits = qr_alloc(a, seqs, sizeof *b->first_logits);
     b->complete = qr_alloc(a, seqs, sizeof *b->complete);
@@ -30,9 +31,10 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     b->adapters = qr_alloc(a, seqs, sizeof *b->adapters);
     b->adapter_index = qr_alloc(a, seqs, sizeof *b->adapter_index);
     b->adapter_scales = qr_alloc(a, seqs, sizeof *b->adapter_scales);
-    if (b->query_start_loc && b->seq_lens && b->rope_lens && b->logits_rows && b->first_logits &&
-        b->complete && b->token_ids && b->slot_mapping && b->block_tables && b->first_blocks &&
-        b->groups && b->embedding_rows && b->adapters && b->adapter_index && b->adapter_scales)
+    if (b->query_start_loc && b->seq_lens && b->rope_lens && b->state_slots && b->logits_rows &&
+        b->first_logits && b->complete && b->token_ids && b->slot_mapping && b->block_tables &&
+        b->first_blocks && b->groups && b->embedding_rows && b->adapters && b->adapter_index &&
+        b->adapter_scales)
         return QUIRE_OK;
     qr_batch_free(b, a);
     return qr_fail(err, QUIRE_E_NOMEM, "no memory for a step of %u tokens of %u sequences",
@@ -45,6 +47,7 @@ void qr_batch_free(struct qr_batch *b, const struct quire_allocator *a)
     qr_free(a, b->query_start_loc, seqs + 1, sizeof *b->query_start_loc);
     qr_free(a, b->seq_lens, seqs, sizeof *b->seq_lens);
     qr_free(a, b->rope_lens, seqs, sizeof *b->rope_lens);
+    qr_free(a, b->state_slots, seqs, sizeof *b->state_slots);
     qr_free(a, b->logits_rows, b->max_logits, sizeof *b->logits_rows);
     qr_free(a, b->first_logits, seqs, sizeof *b->first_logits);
     qr_free(a, b->complete, seqs, sizeof *b->complete);
@@ -125,6 +128,7 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
         add_embeddings(b, task);
     add_adapter(b, i, task);
     b->seq_lens[i] = (int32_t)(task->n_computed + n + n_draft);
+    b->state_slots[i] = task->sequence->state_slot;
     b->rope_lens[i] = qr_scheduler_rope_length(scheduler, task, task->n_computed);
     b->n_tokens += n + n_draft;
     b->query_start_loc[i + 1] = (int32_t)b->n_tokens;

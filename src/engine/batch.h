@@ -12,6 +12,7 @@ struct qr_batch {
     int32_t *query_start_loc; /* [max_seqs + 1] */
     int32_t *seq_lens;        /* [max_seqs] */
     uint32_t *rope_lens;      /* [max_seqs] */
+    int32_t *state_slots;     /* [max_seqs] */
     uint32_t *logits_rows; /* [max_logits] last rows of complete tasks, and those of their drafts */
     struct qr_task **complete;                  /* [max_seqs] tasks of these rows */
     uint32_t *first_logits;                     /* [max_seqs] index of their first row of logits */

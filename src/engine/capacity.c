@@ -15,6 +15,8 @@ enum {
     UNKNOWN_CONTEXT = 2048, /* tokens; for a model file that states none */
     /* a conversation can be truncated by these without recomputing a windowed group */
     MAX_ROLLBACK_TOKENS = 512,
+    MAX_CHECKPOINTS = 64, /* of recurrent states, in an eighth of the budget */
+    CHECKPOINT_SHARE = 8,
 };
 
 /* Blocks of a group for a cache of `tokens` tokens, at least one whole context. Windowed groups
@@ -43,6 +45,9 @@ static quire_status size_groups(const struct qr_capacity *c, struct quire_kv_gro
                            (unsigned long long)tokens);
         groups[g].n_blocks = (uint32_t)n;
     }
+    *bytes = 0;
+    if (!n_groups) /* recurrent layers only */
+        return QUIRE_OK;
     struct quire_kv_params config = { .struct_size = sizeof config, .block_size = c->block_size };
     config.groups = groups;
     config.n_groups = n_groups;
@@ -52,11 +57,12 @@ static quire_status size_groups(const struct qr_capacity *c, struct quire_kv_gro
     return QUIRE_OK;
 }
 
-/* Sizes the groups of both models; *bytes is the sum of their caches. */
+/* Sizes the groups of both models; *bytes is the sum of their caches and of recurrent states. */
 static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64_t tokens,
                                  uint64_t *bytes, struct quire_error *err)
 {
     QR_TRY(size_groups(c, c->groups, c->n_groups, context, tokens, bytes, err));
+    *bytes += c->state_bytes;
     if (!c->n_draft_groups)
         return QUIRE_OK;
     c->draft_cache_tokens = c->draft_tokens_requested ? c->draft_tokens_requested : tokens;
@@ -261,6 +267,39 @@ static quire_status init_encoder(struct qr_capacity *c, const struct quire_engin
     return QUIRE_OK;
 }
 
+/* Slots of recurrent states: one per sequence, and checkpoints in a share of the budget. */
+static quire_status size_states(struct qr_capacity *c, const struct quire_model_info *info,
+                                const struct quire_engine_params *p, struct quire_error *err)
+{
+    const uint32_t requests = p->max_requests ? p->max_requests : DEFAULT_SEQS;
+    const uint32_t n_seqs = c->max_seqs               ? c->max_seqs
+                            : requests < DEFAULT_SEQS ? requests
+                                                      : DEFAULT_SEQS;
+    if (!info->state_bytes)
+        return QUIRE_OK;
+    if (p->max_draft_tokens)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "max_draft_tokens: architecture '%s' has recurrent layers, whose states "
+                       "cannot drop rejected tokens",
+                       info->arch);
+    const uint64_t room = c->budget / CHECKPOINT_SHARE / info->state_bytes;
+    c->state_size = info->state_bytes;
+    c->n_state_slots = n_seqs;
+    if (c->n_groups) /* without blocks there is no prefix cache */
+        c->n_state_slots += room < MAX_CHECKPOINTS ? (uint32_t)room : MAX_CHECKPOINTS;
+    const struct quire_state_pool_params pool = { .struct_size = sizeof pool,
+                                                  .n_slots = c->n_state_slots,
+                                                  .state_bytes = c->state_size };
+    QR_TRY(quire_state_pool_bytes(&pool, &c->state_bytes, err));
+    if (c->state_bytes > c->budget)
+        return qr_fail(
+            err, QUIRE_E_LIMIT,
+            "kv_bytes: the recurrent states of %u sequences take %.2f MiB, the budget is "
+            "%.2f MiB",
+            n_seqs, mib(c->state_bytes), mib(c->budget));
+    return QUIRE_OK;
+}
+
 quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
                               const struct quire_model *draft_model,
                               const struct quire_engine_params *p, struct quire_error *err)
@@ -279,6 +318,8 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
         return init_encoder(c, p, err);
     c->budget = p->kv_bytes ? p->kv_bytes : c->available ? c->available / 2 : UINT64_MAX;
     quire_status status = read_groups(c, model, p, &c->groups, &c->n_groups, err);
+    if (status == QUIRE_OK)
+        status = size_states(c, &info, p, err);
     if (status == QUIRE_OK && draft_model)
         status = read_draft_model(c, draft_model, p, err);
     if (status == QUIRE_OK)

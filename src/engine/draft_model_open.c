@@ -6,6 +6,7 @@
 #include "engine/draft_model.h"
 #include "engine/kv_setup.h"
 #include "engine/model_kind.h"
+#include "engine/sequence_setup.h"
 #include <sched.h>
 #include <string.h>
 
@@ -153,6 +154,10 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
                        "%s: architecture '%s' is an encoder: it does not generate text", name,
                        mi.arch);
     QR_TRY(name_error(name, qr_model_kind_check(mi.kind, mi.arch, &own), &own, err));
+    if (mi.state_bytes)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "%s: architecture '%s' has recurrent layers: it cannot draft", name,
+                       mi.arch);
     QR_TRY(check_vocabulary(e, p, err));
     d->vocab_size = mi.vocab_size;
     if (d->n_common > mi.vocab_size)
@@ -195,7 +200,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     QR_TRY(quire_context_bytes(d->model, &cp, &info->draft_context_bytes, err));
     info->draft_context_bytes +=
         d->n_logits * sizeof(float) +
-        qr_sequence_memory_bytes(d->kv, info->max_seqs, c->draft_context_length);
+        qr_sequence_memory_bytes(d->kv, info->max_seqs, c->draft_context_length, 0);
     return QUIRE_OK;
 }
 

@@ -13,6 +13,7 @@
 #include "engine/open_model.h"
 #include "engine/prompt.h"
 #include "engine/request.h"
+#include "engine/sequence_setup.h"
 #include "engine/step.h"
 #include "engine/vector.h"
 #include "tokenizer/vocab.h"
@@ -122,6 +123,7 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
 {
     quire_context_params_init(cp, sizeof *cp);
     cp->kv = e->kv;
+    cp->states = e->states;
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
     cp->max_seqs = e->info.max_seqs;
@@ -143,6 +145,7 @@ static quire_status init_scheduler(struct quire_engine *e, struct quire_error *e
 {
     const struct qr_sequence_memory_params memory = {
         .kv = e->kv,
+        .states = e->states,
         .n_sequences = e->info.max_seqs,
         .max_tokens = e->info.context_length,
         .hash_bits = QR_HASH_BITS,
@@ -230,6 +233,9 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .cache_tokens = capacity->cache_tokens,
         .tokenizer_bytes = qr_vocab_bytes(e->tokenizer),
         .max_adapter_rank = p->max_adapter_rank,
+        .state_bytes = capacity->state_bytes,
+        .n_state_checkpoints =
+            capacity->n_state_slots ? capacity->n_state_slots - capacity->max_seqs : 0,
     };
     if (capacity->context_length > capacity->model_context_length)
         qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
@@ -253,12 +259,14 @@ static quire_status measure_step(struct quire_engine *e, const struct quire_engi
     /* 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += logits_count(e) * sizeof(float) + (uint64_t)e->vocab_size * 16;
     e->info.context_bytes +=
-        qr_sequence_memory_bytes(e->kv, e->info.max_seqs, e->info.context_length);
+        qr_sequence_memory_bytes(e->kv, e->info.max_seqs, e->info.context_length,
+                                 e->states ? e->info.max_seqs + e->info.n_state_checkpoints : 0);
     return QUIRE_OK;
 }
 
-static quire_status reserve(struct quire_engine *e, const struct qr_capacity *capacity,
-                            const struct quire_engine_params *p, struct quire_error *err)
+/* The KV cache and the pool of recurrent states, each where the model has layers that use it. */
+static quire_status create_pools(struct quire_engine *e, const struct qr_capacity *capacity,
+                                 const struct quire_engine_params *p, struct quire_error *err)
 {
     const struct qr_kv_setup kv = {
         .model = e->model,
@@ -267,18 +275,36 @@ static quire_status reserve(struct quire_engine *e, const struct qr_capacity *ca
         .block_size = capacity->block_size,
         .scales_path = p->kv_scales,
     };
+    const struct quire_state_pool_params states = { .struct_size = sizeof states,
+                                                    .n_slots = capacity->n_state_slots,
+                                                    .state_bytes = capacity->state_size,
+                                                    .allocator = p->allocator };
+    if (capacity->n_state_slots)
+        QR_TRY(quire_state_pool_create(&states, &e->states, err));
+    return capacity->n_groups ? qr_engine_create_kv(e, &kv, p, &e->kv, err) : QUIRE_OK;
+}
+
+static void destroy_pools(struct quire_engine *e)
+{
+    quire_kv_destroy(e->kv);
+    quire_state_pool_destroy(e->states);
+    e->kv = NULL;
+    e->states = NULL;
+}
+
+static quire_status reserve(struct quire_engine *e, const struct qr_capacity *capacity,
+                            const struct quire_engine_params *p, struct quire_error *err)
+{
     QR_TRY(set_info(e, capacity, p));
-    quire_status s = e->encodes ? QUIRE_OK : qr_engine_create_kv(e, &kv, p, &e->kv, err);
+    quire_status s = create_pools(e, capacity, p, err);
     if (s == QUIRE_OK)
         s = measure_step(e, p, err);
     if (s == QUIRE_OK)
         s = list_eog(e, err);
     if (s == QUIRE_OK && !e->dry_run)
         s = reserve_step(e, err);
-    else {
-        quire_kv_destroy(e->kv); /* a dry run creates it only to measure the context */
-        e->kv = NULL;
-    }
+    else
+        destroy_pools(e); /* a dry run creates them only to measure the context */
     return s == QUIRE_OK ? qr_draft_model_reserve(e, capacity, p, err) : s;
 }
 
@@ -385,7 +411,7 @@ void quire_engine_close(struct quire_engine *e)
     qr_draft_model_close(e);
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
-    quire_kv_destroy(e->kv);
+    destroy_pools(e);
     qr_adapters_free(e);
     /* fails only while contexts or adapters exist, and those are gone */
     (void)quire_model_close(e->own_model);

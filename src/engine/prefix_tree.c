@@ -272,6 +272,8 @@ qr_prefix_node qr_prefix_add(struct qr_prefix_index *x, qr_prefix_node parent, u
 void qr_prefix_unlink(struct qr_prefix_index *x, qr_prefix_node node)
 {
     struct qr_prefix_entry *e = &x->entries[node];
+    if (x->removed)
+        x->removed(x->removed_user, node);
     qr_prefix_unlist_blocks(x, node);
     qr_prefix_unlist_unheld(x, node);
     if (e->parent == QR_PREFIX_NONE)

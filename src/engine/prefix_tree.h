@@ -66,6 +66,9 @@ struct qr_prefix_index {
     unsigned char *hash_input;                      /* scratch of the hash */
     unsigned char secret[QR_PREFIX_SECRET_BYTES];
     struct qr_embedding_table *embeddings; /* nodes hold references to its rows; NULL = none */
+    /* called before a node is removed, but not by destroy; NULL = nobody */
+    void (*removed)(void *user, qr_prefix_node node);
+    void *removed_user;
 };
 
 static inline int32_t *qr_prefix_tokens(const struct qr_prefix_index *x, qr_prefix_node node)

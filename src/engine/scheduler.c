@@ -319,6 +319,18 @@ static bool rejoin(struct qr_scheduler *s, struct qr_task *task)
     return true;
 }
 
+/* Number of the next n tokens of the task after which its state can be a checkpoint: chunks of a
+ * prompt end with a block, and the last whole block before the end of the prompt ends a chunk. */
+static uint32_t to_checkpoint(const struct qr_scheduler *s, const struct qr_task *task, uint32_t n)
+{
+    const struct qr_sequence_memory *m = s->params.memory;
+    const uint32_t begin = task->n_computed, last = task->n_prompt - 1;
+    if (!m->states.pool || !m->index || task->whole || begin >= task->n_prompt)
+        return n;
+    const uint32_t end = begin + n < last ? begin + n : last, whole = end - end % m->block_size;
+    return whole > begin ? whole - begin : n;
+}
+
 /* Plans up to `budget` pending tokens of a running task; 0 tokens are planned without memory. */
 static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint32_t budget)
 {
@@ -332,7 +344,7 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
     if (exceeds(task, budget))
         return 0;
     uint32_t n = task->n_tokens - task->n_computed;
-    n = same_rope_length(s, task, n < budget ? n : budget);
+    n = to_checkpoint(s, task, same_rope_length(s, task, n < budget ? n : budget));
     if (n == 0 || !reserve(s, task, n))
         return 0;
     plan_task(s, task, n);
@@ -440,6 +452,8 @@ void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task)
 {
     qr_sequence_append(s->params.memory, task->sequence, task->tokens, task->n_step);
     task->n_computed += task->n_step;
+    if (task->n_computed <= task->n_prompt)
+        qr_sequence_checkpoint(s->params.memory, task->sequence);
     task->n_step = 0;
     qr_scheduler_charge(s, task);
 }

@@ -1,118 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sequence_memory.c - blocks of running sequences: growth, sharing, sliding windows, eviction. */
 #include "engine/sequence_memory.h"
-#include "base/alloc.h"
 #include "base/error.h"
 #include <string.h>
 
 static uint32_t blocks_for(uint32_t tokens, uint32_t block_size)
 {
     return tokens / block_size + (tokens % block_size != 0);
-}
-
-/* ---- Creation */
-
-/* One node per block of the largest group, and one for a partial block of each sequence. If all
- * groups are windowed, a path has more nodes than blocks: then as many as the sequences have. */
-static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences,
-                           uint32_t max_tokens)
-{
-    uint32_t most = 0, n_full = 0;
-    for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
-        struct quire_kv_group_config config;
-        if (quire_kv_get_group(kv, g, &config, NULL) != QUIRE_OK)
-            continue;
-        most = config.n_blocks > most ? config.n_blocks : most;
-        n_full += config.sliding_window == 0;
-    }
-    const uint32_t path = n_full ? 0 : blocks_for(max_tokens, quire_kv_block_size(kv));
-    return most + n_sequences * (path + 1);
-}
-
-static quire_status init_groups(struct qr_sequence_memory *m, struct quire_error *err)
-{
-    for (uint32_t g = 0; g < m->n_groups; g++) {
-        struct quire_kv_group_config config;
-        QR_TRY(quire_kv_get_group(m->kv, g, &config, err));
-        m->windows[g] = config.sliding_window;
-    }
-    for (uint32_t i = 0; i < m->n_sequences; i++) {
-        struct qr_sequence *s = &m->sequences[i];
-        s->groups = qr_calloc(m->allocator, m->n_groups, sizeof *s->groups);
-        if (!s->groups)
-            return QUIRE_E_NOMEM;
-        for (uint32_t g = 0; g < m->n_groups; g++) {
-            s->groups[g].block_table = qr_alloc(m->allocator, m->max_blocks, sizeof(int32_t));
-            if (!s->groups[g].block_table)
-                return QUIRE_E_NOMEM;
-        }
-    }
-    return QUIRE_OK;
-}
-
-quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
-                                     const struct qr_sequence_memory_params *p,
-                                     struct quire_error *err)
-{
-    *m = (struct qr_sequence_memory){
-        .allocator = p->allocator,
-        .kv = p->kv,
-        .block_size = p->kv ? quire_kv_block_size(p->kv) : 1,
-        .n_groups = quire_kv_group_count(p->kv),
-        .max_tokens = p->max_tokens,
-        .n_sequences = p->n_sequences,
-    };
-    m->max_blocks = blocks_for(m->max_tokens, m->block_size);
-    m->windows = qr_alloc(m->allocator, m->n_groups, sizeof *m->windows);
-    m->block_ids = qr_alloc(m->allocator, m->n_groups, sizeof *m->block_ids);
-    m->sequences = qr_calloc(m->allocator, m->n_sequences, sizeof *m->sequences);
-    quire_status status = m->windows && m->block_ids && m->sequences ? QUIRE_OK : QUIRE_E_NOMEM;
-    if (status == QUIRE_OK)
-        status = init_groups(m, err);
-    if (status == QUIRE_E_NOMEM)
-        (void)qr_fail(err, status, "no memory for the block tables of %u sequences of %u tokens",
-                      m->n_sequences, m->max_tokens);
-    if (status == QUIRE_OK && p->kv) {
-        const struct qr_prefix_index_params index = {
-            .kv = p->kv,
-            .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
-            .hash_bits = p->hash_bits,
-            .allocator = p->allocator,
-            .embeddings = p->embeddings,
-        };
-        status = qr_prefix_index_create(&index, &m->index, err);
-    }
-    if (status != QUIRE_OK)
-        qr_sequence_memory_free(m);
-    return status;
-}
-
-uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_sequences,
-                                  uint32_t max_tokens)
-{
-    const uint32_t block_size = quire_kv_block_size(kv), n_groups = quire_kv_group_count(kv);
-    const uint64_t table = (uint64_t)blocks_for(max_tokens, block_size) * sizeof(int32_t);
-    const uint64_t sequence =
-        sizeof(struct qr_sequence) + n_groups * (sizeof(struct qr_sequence_group) + table);
-    return n_sequences * sequence + n_groups * (sizeof(uint32_t) + sizeof(int32_t)) +
-           qr_prefix_index_bytes(block_size, n_groups, node_count(kv, n_sequences, max_tokens));
-}
-
-void qr_sequence_memory_free(struct qr_sequence_memory *m)
-{
-    for (uint32_t i = 0; m->sequences && i < m->n_sequences; i++) {
-        struct qr_sequence *s = &m->sequences[i];
-        if (s->open)
-            qr_sequence_end(m, s, NULL, false);
-        for (uint32_t g = 0; s->groups && g < m->n_groups; g++)
-            qr_free(m->allocator, s->groups[g].block_table, m->max_blocks, sizeof(int32_t));
-        qr_free(m->allocator, s->groups, m->n_groups, sizeof *s->groups);
-    }
-    qr_prefix_index_destroy(m->index);
-    qr_free(m->allocator, m->sequences, m->n_sequences, sizeof *m->sequences);
-    qr_free(m->allocator, m->windows, m->n_groups, sizeof *m->windows);
-    qr_free(m->allocator, m->block_ids, m->n_groups, sizeof *m->block_ids);
-    *m = (struct qr_sequence_memory){ 0 };
 }
 
 /* ---- References. These calls cannot fail: the sequence or the index holds the blocks. */
@@ -153,9 +47,14 @@ static struct qr_sequence *open_sequence(struct qr_sequence_memory *m)
         struct qr_sequence *s = &m->sequences[i];
         if (s->open)
             continue;
-        *s = (struct qr_sequence){
-            .open = true, .indexable = m->index != NULL, .node = QR_PREFIX_NONE, .groups = s->groups
-        };
+        const int32_t slot = qr_state_open(&m->states);
+        if (m->states.pool && slot == QR_STATE_NONE)
+            return NULL;
+        *s = (struct qr_sequence){ .open = true,
+                                   .indexable = m->index != NULL,
+                                   .node = QR_PREFIX_NONE,
+                                   .state_slot = slot,
+                                   .groups = s->groups };
         for (uint32_t g = 0; g < m->n_groups; g++)
             s->groups[g].first_block = s->groups[g].end_block = 0;
         return s;
@@ -190,6 +89,7 @@ static void share_match(struct qr_sequence_memory *m, struct qr_sequence *s,
             group->first_block = group->end_block = n_blocks - 1;
     }
     set_node(m, s, match->parent_of_partial);
+    qr_state_take(&m->states, s->state_slot, match->node);
     const bool taken = match->node != match->parent_of_partial && take_partial(m, match);
     for (uint32_t g = 0; g < m->n_groups; g++) {
         const struct qr_sequence_group *group = &s->groups[g];
@@ -202,12 +102,52 @@ static void share_match(struct qr_sequence_memory *m, struct qr_sequence *s,
     s->n_indexed = n - n % m->block_size;
 }
 
+/* Whether a sequence can continue after a match: it ends with its last node, which has a state. */
+static bool ends_at_state(const struct qr_sequence_memory *m, const struct qr_prefix_match *match)
+{
+    struct qr_prefix_node_info info;
+    if (!m->states.pool)
+        return true;
+    qr_prefix_index_get(m->index, match->node, &info);
+    return info.depth * m->block_size + info.n_tokens == match->n_tokens &&
+           qr_state_has(&m->states, match->node);
+}
+
+/* Computes the longest prefix of a match that ends with a full node that has a state. */
+static uint32_t prefix_with_state(const struct qr_sequence_memory *m,
+                                  const struct qr_prefix_match *match)
+{
+    struct qr_prefix_node_info info;
+    for (qr_prefix_node node = match->parent_of_partial; node != QR_PREFIX_NONE;
+         node = info.parent) {
+        qr_prefix_index_get(m->index, node, &info);
+        const uint32_t end = (info.depth + 1) * m->block_size;
+        if (end < match->n_tokens && qr_state_has(&m->states, node))
+            return end;
+    }
+    return 0;
+}
+
+/* Finds the longest cached prefix that a sequence can continue. */
+static void find_prefix(const struct qr_sequence_memory *m, const struct qr_sequence_prefix *prefix,
+                        struct qr_prefix_match *match)
+{
+    uint32_t n = prefix->n_reusable;
+    do {
+        qr_prefix_index_match(m->index, prefix->salt, prefix->variant, prefix->tokens, n, match);
+        n = match->n_tokens;
+        if (n && !ends_at_state(m, match))
+            n = prefix_with_state(m, match); /* may lack blocks of a window there */
+    } while (n != match->n_tokens);
+}
+
 uint32_t qr_sequence_cached(const struct qr_sequence_memory *m,
                             const struct qr_sequence_prefix *prefix)
 {
     struct qr_prefix_match match;
-    qr_prefix_index_match(m->index, prefix->salt, prefix->variant, prefix->tokens,
-                          prefix->n_reusable, &match);
+    if (!m->index)
+        return 0;
+    find_prefix(m, prefix, &match);
     return match.n_tokens;
 }
 
@@ -222,8 +162,7 @@ struct qr_sequence *qr_sequence_begin(struct qr_sequence_memory *m,
     if (!m->index)
         return s;
     struct qr_prefix_match match;
-    qr_prefix_index_match(m->index, s->salt, s->variant, prefix->tokens, prefix->n_reusable,
-                          &match);
+    find_prefix(m, prefix, &match);
     if (match.n_tokens) {
         qr_prefix_index_touch(m->index, match.node);
         share_match(m, s, &match);
@@ -237,9 +176,12 @@ struct qr_sequence *qr_sequence_fork(struct qr_sequence_memory *m, const struct 
     if (!s)
         return NULL;
     struct qr_sequence_group *groups = s->groups;
+    const int32_t slot = s->state_slot;
     *s = *parent;
     s->groups = groups;
+    s->state_slot = slot;
     s->node = QR_PREFIX_NONE;
+    qr_state_fork(&m->states, slot, parent->state_slot);
     set_node(m, s, parent->node);
     const uint32_t n_blocks = blocks_for(parent->n_tokens, m->block_size);
     for (uint32_t g = 0; g < m->n_groups; g++) {
@@ -270,7 +212,8 @@ static bool has_all_blocks(const struct qr_sequence_memory *m, const int32_t *bl
 void qr_sequence_extend_from_cache(struct qr_sequence_memory *m, struct qr_sequence *s,
                                    const int32_t *tokens, uint32_t end)
 {
-    if (!s->indexable || s->n_indexed != s->n_tokens)
+    /* with recurrent layers the other sequence's state after these tokens is gone */
+    if (!s->indexable || s->n_indexed != s->n_tokens || m->states.pool)
         return;
     while (s->n_tokens + m->block_size <= end) {
         const qr_prefix_node node =
@@ -323,7 +266,7 @@ uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m, const st
 
 uint64_t qr_sequence_memory_epoch(const struct qr_sequence_memory *m)
 {
-    return m->n_releases + m->index->n_insertions;
+    return m->n_releases + (m->index ? m->index->n_insertions : 0);
 }
 
 uint32_t qr_sequence_blocks_available(const struct qr_sequence_memory *m, uint32_t group)
@@ -448,18 +391,42 @@ void qr_sequence_append(struct qr_sequence_memory *m, struct qr_sequence *s, con
     index_full_blocks(m, s, tokens);
 }
 
+void qr_sequence_checkpoint(struct qr_sequence_memory *m, const struct qr_sequence *s)
+{
+    if (s->node != QR_PREFIX_NONE && s->n_indexed == s->n_tokens)
+        qr_state_checkpoint(&m->states, s->state_slot, s->node);
+}
+
 void qr_sequence_stop_indexing(struct qr_sequence *s) { s->indexable = false; }
+
+/* Adds the tokens behind the last full block to the index. Returns the node with which the sequence
+ * ends, or QR_PREFIX_NONE. */
+static qr_prefix_node index_tail(struct qr_sequence_memory *m, struct qr_sequence *s,
+                                 const int32_t *tokens)
+{
+    const uint32_t tail = s->n_tokens - s->n_indexed;
+    struct qr_prefix_node_info info;
+    bool inserted;
+    if (!s->indexable || !tail)
+        return s->indexable ? s->node : QR_PREFIX_NONE;
+    collect_blocks(m, s, s->n_indexed / m->block_size);
+    const qr_prefix_node node =
+        qr_prefix_index_insert(m->index, s->node, s->salt, s->variant, tokens + s->n_indexed, tail,
+                               m->block_ids, &inserted);
+    if (node == QR_PREFIX_NONE)
+        return node;
+    qr_prefix_index_get(m->index, node, &info);
+    return info.n_tokens == tail ? node : QR_PREFIX_NONE; /* a longer node begins with them */
+}
 
 void qr_sequence_end(struct qr_sequence_memory *m, struct qr_sequence *s, const int32_t *tokens,
                      bool keep)
 {
-    const uint32_t tail = s->n_tokens - s->n_indexed;
-    if (keep && s->indexable && tail) {
-        bool inserted;
-        collect_blocks(m, s, s->n_indexed / m->block_size);
-        (void)qr_prefix_index_insert(m->index, s->node, s->salt, s->variant, tokens + s->n_indexed,
-                                     tail, m->block_ids, &inserted);
-    }
+    const qr_prefix_node end = keep ? index_tail(m, s, tokens) : QR_PREFIX_NONE;
+    if (end != QR_PREFIX_NONE)
+        qr_state_keep(&m->states, s->state_slot, end);
+    else
+        qr_state_close(&m->states, s->state_slot);
     for (uint32_t g = 0; g < m->n_groups; g++)
         release_range(m, s, g, s->groups[g].first_block, s->groups[g].end_block);
     if (s->node != QR_PREFIX_NONE)

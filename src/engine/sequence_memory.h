@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sequence_memory.h - the memory of all running sequences: their blocks in every KV group, and the
- * prefix cache that keeps the blocks of earlier ones.
+ * prefix cache that keeps the blocks of earlier ones. In models with recurrent layers each sequence
+ * also has a state of fixed size, and a cached prefix can be used up to a checkpoint of the state
+ * (state_memory.h).
  *
- * The scheduler and the requests know only this interface. Models with recurrent layers will add a
- * slot of fixed size per sequence beside the KV groups, and checkpoints of it at block boundaries
- * beside the blocks of the prefix index. */
+ * The scheduler and the requests know only this interface. */
 #ifndef QR_ENGINE_SEQUENCE_MEMORY_H
 #define QR_ENGINE_SEQUENCE_MEMORY_H
-#include "engine/prefix_index.h"
+#include "engine/state_memory.h"
 #include <quire/kv_cache.h>
 #include <stdbool.h>
 
@@ -26,6 +26,7 @@ struct qr_sequence {
     uint32_t n_tokens;                /* tokens whose keys and values are in the KV cache */
     uint32_t n_indexed;               /* leading tokens on the path of `node`, whole blocks */
     qr_prefix_node node;              /* pinned; QR_PREFIX_NONE = root */
+    int32_t state_slot;               /* state after n_tokens tokens; QR_STATE_NONE without */
     struct qr_sequence_group *groups; /* [n_groups] */
 };
 
@@ -33,32 +34,13 @@ struct qr_sequence_memory {
     const struct quire_allocator *allocator;
     struct quire_kv_cache *kv;     /* borrowed; NULL: sequences have no memory */
     struct qr_prefix_index *index; /* NULL without kv */
+    struct qr_state_memory states;
     uint32_t block_size, n_groups, max_tokens, max_blocks, n_sequences;
     uint32_t *windows;             /* [n_groups] tokens; 0 = full attention */
     int32_t *block_ids;            /* [n_groups] scratch: the blocks of one node */
     struct qr_sequence *sequences; /* [n_sequences] */
     uint64_t n_releases;           /* of blocks by sequences */
 };
-
-struct qr_sequence_memory_params {
-    struct quire_kv_cache *kv; /* NULL for encoders: sequences are open for one step each */
-    uint32_t n_sequences;      /* that are open at a time */
-    uint32_t max_tokens;       /* of one sequence */
-    uint32_t hash_bits;        /* of the prefix index */
-    const struct quire_allocator *allocator;
-    struct qr_embedding_table *embeddings; /* of the prefix index */
-};
-
-/* Reserves all memory that sequences use. On failure there is nothing to free. */
-quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
-                                     const struct qr_sequence_memory_params *params,
-                                     struct quire_error *err);
-/* Frees open sequences and the prefix cache too; safe on zeroes. */
-void qr_sequence_memory_free(struct qr_sequence_memory *m);
-
-/* Bytes that qr_sequence_memory_init() allocates. */
-uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_sequences,
-                                  uint32_t max_tokens);
 
 /* Tokens and identity of a sequence that begins. */
 struct qr_sequence_prefix {
@@ -106,6 +88,9 @@ quire_status qr_sequence_reserve(struct qr_sequence_memory *m, struct qr_sequenc
  * blocks to the prefix index. `tokens` is the whole sequence. */
 void qr_sequence_append(struct qr_sequence_memory *m, struct qr_sequence *s, const int32_t *tokens,
                         uint32_t n);
+
+/* Keeps the state of a sequence as a checkpoint, if its tokens end with a block. */
+void qr_sequence_checkpoint(struct qr_sequence_memory *m, const struct qr_sequence *s);
 
 /* Keys appended from now on have another RoPE variant than those before: they are not indexed. */
 void qr_sequence_stop_indexing(struct qr_sequence *s);

@@ -105,6 +105,7 @@ static quire_status forward(struct quire_context *context, const struct qr_batch
         .n_adapters = b->n_adapters,
         .adapter_index = b->adapter_index,
         .adapter_scales = b->adapter_scales,
+        .state_slots = b->state_slots,
     };
     return quire_context_forward(context, &args, err);
 }

@@ -177,9 +177,10 @@ struct quire_engine {
     struct quire_engine_info info;
 
     /* of the step */
-    bool stepping;        /* atomic: a step runs, or a call that excludes steps */
-    uint32_t n_excluding; /* atomic: calls that exclude steps, or wait for the end of one */
-    struct quire_kv_cache *kv;
+    bool stepping;             /* atomic: a step runs, or a call that excludes steps */
+    uint32_t n_excluding;      /* atomic: calls that exclude steps, or wait for the end of one */
+    struct quire_kv_cache *kv; /* NULL: no layer has keys and values in a cache */
+    struct quire_state_pool *states; /* NULL: no layer is recurrent */
     struct quire_context *context;
     struct quire_sampler *sampler;
     float *logits; /* [max_logits + 1][vocab_size]; the last row is a copy for forked answers */

@@ -5,6 +5,7 @@
 void qr_kernels_init_generic(struct qr_kernels *k)
 {
     qr_init_ops_generic(k);
+    qr_init_recurrent_generic(k);
     qr_init_kv_generic(k);
     qr_init_attn_generic(k);
     qr_init_linear_generic(k);

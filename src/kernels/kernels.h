@@ -11,12 +11,14 @@
 #include "kernels/kernels_kv.h"
 #include "kernels/kernels_linear.h"
 #include "kernels/kernels_ops.h"
+#include "kernels/kernels_recurrent.h"
 #include "kernels/levels.h"
 
 enum { QR_MAX_ATTN_ROWS = 32 };
 
 #define QR_KERNELS(X)                                                                              \
     QR_KERNELS_OPS(X)                                                                              \
+    QR_KERNELS_RECURRENT(X)                                                                        \
     QR_KERNELS_KV(X)                                                                               \
     QR_KERNELS_ATTN(X)                                                                             \
     QR_KERNELS_LINEAR(X)
@@ -55,6 +57,7 @@ QR_KERNELS(X)
 #define QR_DECLARE_INIT(level, ...)                                                                \
     void qr_kernels_init_##level(struct qr_kernels *k);                                            \
     void qr_init_ops_##level(struct qr_kernels *k);                                                \
+    void qr_init_recurrent_##level(struct qr_kernels *k);                                          \
     void qr_init_kv_##level(struct qr_kernels *k);                                                 \
     void qr_init_attn_##level(struct qr_kernels *k);                                               \
     void qr_init_linear_##level(struct qr_kernels *k);

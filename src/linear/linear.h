@@ -64,7 +64,7 @@ struct qr_linear_units qr_linear_divide(size_t n, size_t k, size_t m, size_t gra
                                         uint32_t n_threads);
 struct qr_linear_block qr_linear_unit_block(const struct qr_linear_units *units, size_t unit);
 
-enum { QR_LINEAR_MAX_FUSED = 3 }; /* query, key and value projection */
+enum { QR_LINEAR_MAX_FUSED = 8 }; /* the projections of a layer's input */
 
 /* Computes up to QR_LINEAR_MAX_FUSED matmuls with equally many rows as one stage of a work-stealing
  * loop. All threads of the team call it with the same sizes, after the forms are converted and a

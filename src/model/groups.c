@@ -182,6 +182,8 @@ quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *er
     QR_TRY(reserve(m, &m->encoder, err));
     for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
         struct qr_groups *groups = i >= encoder.first && i < encoder.end ? &m->encoder : &m->groups;
+        if (!qr_layer_attends(&m->config->layers[i]))
+            continue;
         QR_TRY(fill_attention(m, i, err));
         assign_kv_group(m, groups, i);
         assign_plan_group(groups, &m->layers[i]);

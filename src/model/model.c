@@ -11,6 +11,8 @@
 #include "model/load/load.h"
 #include "model/load/provider.h"
 #include "model/load/weights.h"
+#include "model/recurrent_weights.h"
+#include "model/state_layout.h"
 #include <math.h>
 #include <string.h>
 
@@ -65,6 +67,8 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_provider_choose(m, p->linear, err));
     QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));
+    QR_TRY(qr_model_prepare_recurrent(m, err));
+    QR_TRY(qr_model_place_states(m, err));
     QR_TRY(qr_kv_scales_load(m, err));
     qr_weights_release_source(m->weights);
     return QUIRE_OK;
@@ -112,7 +116,10 @@ quire_status quire_model_close(struct quire_model *model)
 /* Type of the first layer's matrices; embedding and head often have another one. */
 static const char *main_weight_type(const struct quire_model *m)
 {
-    const struct qr_packed *w = m->layers[0].mat[QR_W_ATTN_Q];
+    const struct qr_model_layer *l = &m->layers[0];
+    const struct qr_packed *w = l->mat[QR_W_ATTN_Q]  ? l->mat[QR_W_ATTN_Q]
+                                : l->mat[QR_W_REC_V] ? l->mat[QR_W_REC_V]
+                                                     : l->mat[QR_W_FFN_UP];
     return w ? qr_weight_type_info(w->type)->name : "";
 }
 
@@ -122,6 +129,14 @@ static uint64_t untied_embedding_bytes(const struct quire_model *m)
 {
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
     return table && (m->config->no_lm_head || table != qr_model_head(m)) ? table->bytes : 0;
+}
+
+static uint32_t count_attention_layers(const struct quire_model *m)
+{
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < m->groups.n_kv; g++)
+        n += (int32_t)g == m->cross_group ? 0 : m->groups.kv[g].n_layers;
+    return n;
 }
 
 quire_status quire_model_get_info(const struct quire_model *model, struct quire_model_info *info)
@@ -171,6 +186,9 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .fingerprint = model->fingerprint,
         .n_labels = c->n_labels,
         .sigmoid_scores = c->sigmoid_scores,
+        .n_recurrent_layers = model->n_recurrent,
+        .n_attention_layers = count_attention_layers(model),
+        .state_bytes = model->state_bytes,
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs quire-eval over the reference data. Exit 77 (skipped) without reference data or if the CPU lacks LEVEL.
-# usage: run.sh QUIRE_EVAL SUITE [LEVEL]     SUITE: f32 families native kv gguf adapters onednn attention tokenize
-#        template invariance schema tools
+# usage: run.sh QUIRE_EVAL SUITE [LEVEL]     SUITE: f32 families recurrent native kv gguf adapters onednn attention
+#        tokenize template invariance schema tools
 set -u
 eval=$1
 suite=$2
@@ -28,6 +28,9 @@ families_new_style="falcon_alibi"
 # In native mode a rounded activation can change the expert that a router selects; no error bound holds then.
 families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text
     deepseek_v2 deepseek_v2_lite deepseek_v3"
+# Recurrent layers: a rounded activation can change the sign of a product that a norm then enlarges.
+families_recurrent="lfm2 lfm2_moe mamba mamba2 falcon_mamba granitemoehybrid granitemoehybrid_dense bamba nemotron_h
+    nemotron_h_moe qwen3_next qwen3_5_text qwen3_5_moe_text olmo_hybrid jamba falcon_h1 kimi_linear minimax"
 failed=0
 check() { "$@" || failed=1; }
 golden=$shared/goldens
@@ -65,6 +68,26 @@ families) # further families, and the older style of config.json of all families
     for f in $families $families_more $families_moe $families_encoder; do
         older_style "$scratch" "$f"
         check "$eval" golden "${isa[@]}" "$scratch/$f"
+    done
+    ;;
+recurrent) # both styles of config.json, GGUF files, and the same bits for every chunk and number of threads
+    scratch=$(mktemp -d)
+    trap 'rm -rf "$scratch"' EXIT
+    for f in $families_recurrent; do
+        first=$("$eval" golden "${isa[@]}" --threads 1 "$golden/$f") || failed=1
+        echo "$first"
+        for options in "--threads 2 --chunk 1" "--threads 3 --chunk 7" "--chunk 16" "--chunk 64 --block-size 16"; do
+            other=$("$eval" golden "${isa[@]}" $options "$golden/$f") || failed=1
+            if [ "$first" != "$other" ]; then
+                printf 'FAIL %s differs with %s:\n%s\n%s\n' "$f" "$options" "$first" "$other"
+                failed=1
+            fi
+        done
+        older_style "$scratch" "$f"
+        check "$eval" golden "${isa[@]}" "$scratch/$f"
+        for file in "$golden/gguf_2026/$f"-*.gguf; do
+            [ ! -e "$file" ] || check "$eval" golden "${isa[@]}" --gguf "$file" "$golden/$f"
+        done
     done
     ;;
 native)

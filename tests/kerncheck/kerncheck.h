@@ -31,6 +31,7 @@ struct kc_checker {
 
 /* One array per family, ended by a NULL name. */
 extern const struct kc_checker kc_checkers_ops[];
+extern const struct kc_checker kc_checkers_recurrent[];
 extern const struct kc_checker kc_checkers_kv[];
 extern const struct kc_checker kc_checkers_attn[];
 extern const struct kc_checker kc_checkers_linear[];

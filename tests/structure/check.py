@@ -252,7 +252,7 @@ def check_named_tests(root, pages):
 
 
 OBJECTS = ("engine|model|context|kv_cache|plan|dense|mla_weights|sampler|tokenizer|detokenizer|"
-           "chat_template|chat_prompt|threads|host_team")
+           "chat_template|chat_prompt|threads|host_team|state_pool")
 
 
 def check_handles(root):

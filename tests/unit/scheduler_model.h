@@ -5,6 +5,7 @@
  * attend to must be the hash of exactly its own tokens. */
 #ifndef QUIRE_SCHEDULER_MODEL_H
 #define QUIRE_SCHEDULER_MODEL_H
+#include "engine/sequence_setup.h"
 #include "engine/task_group.h"
 #include "quire_cmocka.h"
 

@@ -60,9 +60,10 @@ static void put_expert_pair(struct image *m, struct folder *f, int pass, uint32_
     for (int b = 0; b < 2; b++) {
         const struct tensor *t = NULL;
         for (uint32_t e = 0; e < 4; e++) {
-            snprintf(name, sizeof name,
-                     "base_model.model.model.layers.%u.block_sparse_moe.experts.%u.%s.lora_%c.weight",
-                     layer, e, hf, b ? 'B' : 'A');
+            snprintf(
+                name, sizeof name,
+                "base_model.model.model.layers.%u.block_sparse_moe.experts.%u.%s.lora_%c.weight",
+                layer, e, hf, b ? 'B' : 'A');
             t = find(f, name);
             if (pass == 1)
                 put(m, t->data, t->n * sizeof(float));

@@ -14,8 +14,9 @@ struct lora_world {
     struct quire_context *plain; /* takes none */
 };
 
-static inline void open_lora_world(struct lora_world *l, const char *name, enum quire_compute compute,
-                            uint32_t n_threads, uint32_t max_rank)
+static inline void open_lora_world(struct lora_world *l, const char *name,
+                                   enum quire_compute compute, uint32_t n_threads,
+                                   uint32_t max_rank)
 {
     struct quire_context_params cp;
     open_world(&l->w, name, compute, n_threads, NULL);
@@ -46,8 +47,8 @@ struct use {
 
 /* One step with tokens [begin[q], begin[q] + n[q]) of both sequences; logits of every row. */
 static inline quire_status run(struct world *w, const int32_t *ids, const int32_t begin[2],
-                        const int32_t n[2], const struct use *u, float *logits,
-                        struct quire_error *err)
+                               const int32_t n[2], const struct use *u, float *logits,
+                               struct quire_error *err)
 {
     static int64_t slots[MAX_GROUPS][2 * TOKENS];
     static int32_t tables[MAX_GROUPS][2 * BLOCKS];
@@ -109,7 +110,7 @@ static inline void make_ids(int32_t ids[2][TOKENS])
 
 /* Runs both sequences in chunks; logits [2][TOKENS][VOCAB]. alone: one sequence per step. */
 static inline void run_chunks(struct world *w, const struct use *u, int32_t chunk, bool alone,
-                       float *logits)
+                              float *logits)
 {
     static float out[2 * TOKENS * VOCAB];
     int32_t ids[2][TOKENS], step_ids[2 * TOKENS];

@@ -33,6 +33,25 @@ static inline void say_rope(struct text *t, const struct qr_rope_config *r)
         say(t, "%.9g ", (double)r->factors_long[i]);
 }
 
+static inline void say_recurrent(struct text *t, const struct qr_model_config *c)
+{
+    const struct qr_recurrent_config *r = &c->recurrent;
+    say(t,
+        "recurrent %d heads %u/%u dims %u %u taps %u ranks %u %u norm %u output %d flags "
+        "%d%d%d%d%d%d%d%d%d eps %.9g %.9g scales %g %g gate %d\n",
+        (int)r->kind, r->n_heads, r->n_key_heads, r->key_dim, r->value_dim, r->conv_taps,
+        r->dt_rank, r->gate_rank, r->norm_dim, (int)r->output, r->norm_per_head, r->sigmoid_gate,
+        r->conv_bias, r->log_decay, r->vector_decay, r->tiled_heads, r->dt_norms, r->norm_weights,
+        r->conv_thirds, (double)r->dt_norm_eps, (double)r->norm_eps, (double)r->beta_scale,
+        (double)r->out_scale, c->attention_gate);
+    for (int i = 0; i < 5; i++)
+        say(t, "%g ", (double)r->part_scales[i]);
+    for (int i = 0; i < 3; i++)
+        say(t, "%g %g ", (double)c->norm_alpha[i], (double)c->norm_beta[i]);
+    say(t, "out %g ffn %g %g\n", (double)c->attention_out_scale, (double)c->ffn_gate_scale,
+        (double)c->ffn_out_scale);
+}
+
 /* All fields except the display name. */
 static inline const char *describe(const struct qr_model_config *c, struct text *t)
 {
@@ -64,10 +83,12 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d\n", i, c->layers[i].n_heads,
-            c->layers[i].n_kv_heads, c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope,
-            c->layers[i].chunked, c->layers[i].moe, c->layers[i].encoder,
-            c->layers[i].skip_attn_norm);
+        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d\n", i,
+            c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
+            c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked, c->layers[i].moe,
+            c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
+            c->layers[i].no_ffn, c->layers[i].output_norm);
+    say_recurrent(t, c);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
         say(t, " %d", c->eos_ids[i]);
@@ -128,6 +149,24 @@ static const char *const golden_dirs[] = {
     "deepseek_v2",
     "deepseek_v2_lite",
     "deepseek_v3",
+    "lfm2",
+    "lfm2_moe",
+    "mamba",
+    "mamba2",
+    "falcon_mamba",
+    "granitemoehybrid",
+    "granitemoehybrid_dense",
+    "bamba",
+    "nemotron_h",
+    "nemotron_h_moe",
+    "qwen3_next",
+    "qwen3_5_text",
+    "qwen3_5_moe_text",
+    "olmo_hybrid",
+    "jamba",
+    "falcon_h1",
+    "kimi_linear",
+    "minimax",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

@@ -92,6 +92,22 @@ static void check_engine_adapters(void *object)
     REFUSED_SILENTLY(quire_engine_get_adapter(object, 0, &info));
 }
 
+static void check_states(void *object)
+{
+    struct quire_state_pool *pool = object;
+    int32_t slot = 0;
+    float x = 0;
+    struct quire_state_pool_info info;
+    quire_state_pool_info_init(&info, sizeof info);
+    REFUSED_SILENTLY(quire_state_pool_get_info(pool, &info));
+    REFUSED("pool", quire_state_pool_alloc(pool, &slot, &err));
+    REFUSED("pool", quire_state_pool_free(pool, 0, &err));
+    REFUSED("pool", quire_state_pool_copy(pool, 0, 0, &err));
+    REFUSED("pool", quire_state_pool_read(pool, 0, &x, sizeof x, &err));
+    REFUSED("pool", quire_state_pool_write(pool, 0, &x, sizeof x, &err));
+    quire_state_pool_destroy(pool);
+}
+
 static void check_cache(void *object)
 {
     struct quire_kv_cache *kv = object;
@@ -324,11 +340,11 @@ static void check_matcher(void *object)
 }
 
 static void (*const checks[])(void *object) = {
-    check_adapter,   check_engine_adapters, check_threads,     check_cache,
-    check_plan,      check_dense,           check_mla,         check_sampler,
-    check_tokenizer, check_template,        check_prompt,      check_model,
-    check_context,   check_engine,          check_detokenizer, check_grammar,
-    check_matcher,
+    check_threads,     check_cache,           check_plan,      check_dense,
+    check_mla,         check_sampler,         check_tokenizer, check_template,
+    check_prompt,      check_model,           check_context,   check_engine,
+    check_detokenizer, check_grammar,         check_matcher,   check_states,
+    check_adapter,     check_engine_adapters,
 };
 
 static void other_memory(void **state)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_sequence_memory.c - blocks of sequences: growth, windows, prefix cache, forks, eviction. */
 #include "engine/sequence_memory.h"
+#include "engine/sequence_setup.h"
 #include "quire_cmocka.h"
 
 enum { BLOCK = 16, WINDOW = 40 };

@@ -170,6 +170,8 @@ typedef void (*init_fn)(void *s, size_t size);
     X(quire_request_params)                                                                        \
     X(quire_sample_args)                                                                           \
     X(quire_sampling_params)                                                                       \
+    X(quire_state_pool_info)                                                                       \
+    X(quire_state_pool_params)                                                                     \
     X(quire_threads_params)                                                                        \
     X(quire_tokenizer_params)
 

@@ -44,6 +44,20 @@ struct qr_ignored_key {
     const char *key, *value;
 };
 
+/* What the files of a family with recurrent layers leave out. */
+struct qr_recurrent_arch {
+    /* kind and options; sizes come from the file */
+    struct qr_recurrent_config config;
+    enum qr_mixer mixer; /* of recurrent layers: RECURRENT or BOTH */
+    bool all;            /* there are no other layers */
+    bool no_ffn;         /* layers with a mixer have no feed-forward sublayer */
+    bool grouped_norm;   /* the output norm is over n_heads * value_dim / n_key_heads elements */
+    bool head_norm;      /* over value_dim elements, with one weight vector for all heads */
+    bool low_rank_gate;  /* the gate and the decays have low-rank projections of rank value_dim */
+    bool attention_output_norm; /* attention layers have QR_BLOCK_OUTPUT_NORM */
+    bool gguf_tiled_heads;      /* the GGUF converter reorders value heads */
+};
+
 /* Lists end with a NULL key or pattern; NULL: no list. A *_key field names a boolean key of
  * config.json; NULL: the family has no such key. */
 struct qr_arch {
@@ -69,8 +83,10 @@ struct qr_arch {
     bool rope_in_windows_only; /* layers without a window have no RoPE */
     bool divides_logits;       /* logit_scale and logits_scaling are divisors */
     bool sinks;
-    bool mla;                 /* multi-head latent attention */
-    struct qr_moe_config moe; /* what the files do not contain */
+    bool attention_gate; /* attention outputs are multiplied by sigmoid(gate(x)) */
+    const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
+    bool mla;                                  /* multi-head latent attention */
+    struct qr_moe_config moe;                  /* what the files do not contain */
     bool has_moe;
     float act_alpha, act_limit;
     bool attn_softcap, final_softcap;   /* in use; hf_defaults hold the caps */
@@ -88,8 +104,13 @@ struct qr_arch {
     bool hf_attention_bias;        /* attention_bias: biases of q, k, v and o */
     bool hf_mlp_bias;              /* mlp_bias: biases of the feed-forward */
     const char *hf_norm_bias_key;  /* biases of norms */
-    bool hf_multipliers; /* embedding, attention and residual multipliers, logits_scaling */
-    bool hf_logit_scale; /* logit_scale multiplies the logits */
+    bool hf_auto_ffn;              /* block_auto_adjust_ff_dim and related keys (LFM2) */
+    bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
+    bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */
+    bool hf_falcon_h1;       /* multipliers of Falcon-H1 */
+    bool hf_minimax;         /* alpha and beta factors of MiniMax */
+    bool hf_multipliers;     /* embedding, attention and residual multipliers, logits_scaling */
+    bool hf_logit_scale;     /* logit_scale multiplies the logits */
     bool hf_clip_qkv;
     bool hf_multi_query;        /* multi_query, default true: one KV head */
     bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */
@@ -129,6 +150,7 @@ struct qr_arch {
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;
     bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */
+    bool gguf_rope_if_finetuned;    /* RoPE only if rope.scaling.finetuned is true */
     bool gguf_yarn_no_truncate;     /* YaRN's correction range is not rounded */
     bool gguf_local_rope;           /* windowed layers have no RoPE scaling */
     float gguf_local_theta;         /* their freq_base_swa by default; 0: freq_base */

@@ -5,6 +5,7 @@
 
 /* X(name): a file of this folder defines `const struct qr_arch qr_arch_<name>`. */
 #define QR_FAMILIES(X)                                                                             \
+    X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \
     X(bloom)                                                                                       \
@@ -13,6 +14,8 @@
     X(deepseek_v3)                                                                                 \
     X(ernie4_5)                                                                                    \
     X(falcon)                                                                                      \
+    X(falcon_h1)                                                                                   \
+    X(falcon_mamba)                                                                                \
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
@@ -25,16 +28,26 @@
     X(gptj)                                                                                        \
     X(granite)                                                                                     \
     X(granitemoe)                                                                                  \
+    X(granitemoehybrid)                                                                            \
+    X(jamba)                                                                                       \
+    X(kimi_linear)                                                                                 \
+    X(lfm2)                                                                                        \
+    X(lfm2_moe)                                                                                    \
     X(llama)                                                                                       \
     X(llama4)                                                                                      \
+    X(mamba)                                                                                       \
+    X(mamba2)                                                                                      \
+    X(minimax)                                                                                     \
     X(mistral)                                                                                     \
     X(mixtral)                                                                                     \
     X(modernbert)                                                                                  \
     X(mpt)                                                                                         \
     X(nemotron)                                                                                    \
+    X(nemotron_h)                                                                                  \
     X(olmo)                                                                                        \
     X(olmo2)                                                                                       \
     X(olmo3)                                                                                       \
+    X(olmo_hybrid)                                                                                 \
     X(olmoe)                                                                                       \
     X(opt)                                                                                         \
     X(phi)                                                                                         \
@@ -42,7 +55,10 @@
     X(qwen2)                                                                                       \
     X(qwen2_moe)                                                                                   \
     X(qwen3)                                                                                       \
+    X(qwen3_5)                                                                                     \
+    X(qwen3_5_moe)                                                                                 \
     X(qwen3_moe)                                                                                   \
+    X(qwen3_next)                                                                                  \
     X(roberta)                                                                                     \
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \

@@ -37,6 +37,7 @@ enum qr_block_kind {
     QR_BLOCK_POST_NORM,      /* x = p1(x + attn(x));   x = p2(x + ffn(x))    BERT, BART */
     QR_BLOCK_PARALLEL,       /* h = n1(x);  x += attn(h) + ffn(h)            Phi, GPT-J, Cohere */
     QR_BLOCK_PARALLEL_2NORM, /* x += attn(n1(x)) + ffn(n2(x))                NeoX, Falcon 40B */
+    QR_BLOCK_SCALED_NORM,    /* x = n1(x);  x = alpha x + beta attn(x);  likewise ffn   MiniMax */
 };
 
 enum qr_activation {
@@ -101,6 +102,59 @@ enum qr_class_head {
     QR_CLASS_MASKED, /* f = norm(act(dense(x))), weights of the masked LM head: ModernBERT */
 };
 
+/* What mixes the tokens of a layer, in the place of the attention sublayer. */
+enum qr_mixer {
+    QR_MIXER_ATTENTION,
+    QR_MIXER_RECURRENT, /* the model's recurrent layer, qr_recurrent_config */
+    QR_MIXER_BOTH,      /* attention and recurrent layer read one norm; their outputs are added */
+    QR_MIXER_NONE,      /* the layer is a feed-forward sublayer only */
+};
+
+/* Recurrences, docs/numerics.md. S is the state of a head, [key][value]. */
+enum qr_recurrent_kind {
+    QR_RECURRENT_NONE,
+    QR_RECURRENT_SHORT_CONV, /* o = q * conv(k * v), no other state: LFM2 */
+    QR_RECURRENT_MAMBA1,     /* one decay per channel and state element; B, C from the channels */
+    QR_RECURRENT_MAMBA2,     /* S = a S + k (dt v); o = S q + D v: q is C, k is B, v is x */
+    QR_RECURRENT_DELTA,      /* S = a S; S += k beta (v - S k); o = S q: gated delta net, KDA */
+    QR_RECURRENT_LIGHTNING,  /* S = a S + k v; o = S q, a constant per head: MiniMax */
+};
+
+/* How the output of the recurrence and the gate z are combined. */
+enum qr_recurrent_output {
+    QR_RECURRENT_OUT_PLAIN,     /* o: no gate */
+    QR_RECURRENT_OUT_GATED,     /* o * act(z) */
+    QR_RECURRENT_OUT_NORM_GATE, /* norm(o) * w * act(z) */
+    QR_RECURRENT_OUT_GATE_NORM, /* norm(o * act(z)) * w */
+};
+
+/* Recurrent layers; all of a model have the same shape. Value heads share the heads of q and k like
+ * query heads share key-value heads. Mamba-1: n_heads channels with value_dim 1 and key_dim states
+ * each. Short convolution: hidden_size heads with value_dim 1. */
+struct qr_recurrent_config {
+    enum qr_recurrent_kind kind;
+    uint32_t n_heads, n_key_heads; /* n_key_heads: groups of Mamba-2 */
+    uint32_t key_dim, value_dim;   /* of a head; key_dim: state size of Mamba */
+    uint32_t conv_taps;            /* of the causal convolution; 0 = none */
+    uint32_t dt_rank;              /* of low-rank step sizes (Mamba-1) or decays; 0 = direct */
+    uint32_t gate_rank;            /* of a low-rank gate; 0 = z is projected directly */
+    uint32_t norm_dim;             /* elements of one output norm */
+    enum qr_recurrent_output output;
+    bool norm_per_head; /* one weight vector of norm_dim for all output norms */
+    bool sigmoid_gate;  /* act(z) is sigmoid, else silu */
+    bool conv_bias;     /* a bias per channel of the convolution */
+    bool conv_thirds;   /* the tensors of q, k and v hold thirds of all channels, in this order */
+    bool log_decay;     /* the file holds A_log, else -exp(A_log) */
+    bool vector_decay;  /* delta: a decay per key element (KDA) */
+    bool tiled_heads;   /* value head h uses key head h % n_key_heads, else h / (heads per key) */
+    bool dt_norms;      /* Mamba-1: dt, B and C are normalized */
+    bool norm_weights;  /* with weights (Jamba) */
+    float dt_norm_eps, norm_eps;
+    float beta_scale;     /* delta: multiplies sigmoid(b); 1 or 2 */
+    float part_scales[5]; /* multiply z, x, B, C and dt of Mamba-2; 1 = none */
+    float out_scale;      /* multiplies the layer's output; 1 = none */
+};
+
 /* Per-layer parameters. */
 struct qr_layer_config {
     uint32_t n_heads, n_kv_heads;
@@ -111,6 +165,9 @@ struct qr_layer_config {
     bool moe;
     bool encoder;        /* encoder layer of an encoder-decoder */
     bool skip_attn_norm; /* the norm before attention is omitted */
+    uint8_t mixer;       /* enum qr_mixer */
+    bool no_ffn;         /* the layer ends after its mixer */
+    bool output_norm;    /* the layer's block is QR_BLOCK_OUTPUT_NORM */
 };
 
 enum qr_moe_gating {
@@ -200,18 +257,23 @@ struct qr_model_config {
     float norm_eps;
     enum qr_block_kind block;
     float residual_scale; /* 1 = none */
+    /* SCALED_NORM: alpha and beta of attention, recurrent and feed-forward sublayers */
+    float norm_alpha[3], norm_beta[3];
+    float ffn_gate_scale, ffn_out_scale; /* multiply gate(x), and the output of a dense layer */
     enum qr_activation activation;
     bool ffn_gated;             /* act(gate(x)) * up(x); else act(up(x)) */
     float act_alpha, act_limit; /* SWIGLU_OAI */
     struct qr_bias_config bias;
 
     /* attention */
-    float attention_scale;   /* multiplies q.k */
-    float attention_softcap; /* soft cap of attention scores; 0 = off */
-    float clip_qkv;          /* clamps q, k, v to [-c, c]; 0 = off */
-    float alibi_max_bias;    /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
-    float alibi_scale;       /* multiplies the slopes; 1 = none */
-    bool sinks;              /* attention sinks: one logit per head */
+    float attention_scale;     /* multiplies q.k */
+    float attention_softcap;   /* soft cap of attention scores; 0 = off */
+    float clip_qkv;            /* clamps q, k, v to [-c, c]; 0 = off */
+    float alibi_max_bias;      /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
+    float alibi_scale;         /* multiplies the slopes; 1 = none */
+    bool sinks;                /* attention sinks: one logit per head */
+    bool attention_gate;       /* the attention output is multiplied by sigmoid(gate(x)) */
+    float attention_out_scale; /* multiplies the output of the sublayer; 1 = none */
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
@@ -222,7 +284,8 @@ struct qr_model_config {
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
     struct qr_moe_config moe;
-    struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
+    struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
+    struct qr_layer_config *layers;       /* [n_layers], then the encoder's [n_encoder_layers] */
 
     /* tokens */
     int32_t bos_id, pad_id;   /* -1: none */

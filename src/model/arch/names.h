@@ -21,6 +21,32 @@ enum qr_slice {
     QR_SLICE_UP_ODD,
     QR_SLICE_LATENT_K, /* of fused kv_b, interleaved by head: [W_UK; W_UV] each */
     QR_SLICE_LATENT_V,
+    QR_SLICE_HALF_QUERY, /* of fused query and output gate, interleaved by head */
+    QR_SLICE_HALF_GATE,
+    /* parts of recurrent layers; offsets follow from qr_recurrent_config */
+    QR_SLICE_REC_QKV_Q, /* of [q; k; v] */
+    QR_SLICE_REC_QKV_K,
+    QR_SLICE_REC_QKV_V,
+    QR_SLICE_REC_XBC_V, /* of [x; B; C], which are v, k and q */
+    QR_SLICE_REC_XBC_K,
+    QR_SLICE_REC_XBC_Q,
+    QR_SLICE_REC_SSM_Z, /* of [z; x; B; C; dt] */
+    QR_SLICE_REC_SSM_V,
+    QR_SLICE_REC_SSM_K,
+    QR_SLICE_REC_SSM_Q,
+    QR_SLICE_REC_SSM_DT,
+    QR_SLICE_REC_KEY_Q, /* of fused q, k, v and z, interleaved by key head */
+    QR_SLICE_REC_KEY_K,
+    QR_SLICE_REC_KEY_V,
+    QR_SLICE_REC_KEY_Z,
+    QR_SLICE_REC_KEY_BETA, /* of fused beta and dt, interleaved by key head */
+    QR_SLICE_REC_KEY_DT,
+    QR_SLICE_REC_HEAD_Q, /* of fused q, k and v, interleaved by head */
+    QR_SLICE_REC_HEAD_K,
+    QR_SLICE_REC_HEAD_V,
+    QR_SLICE_THIRD_0, /* of three blocks of equal size */
+    QR_SLICE_THIRD_1,
+    QR_SLICE_THIRD_2,
     QR_SLICE_TRANSPOSED = 0x100, /* flag: the matrix is stored as [in][out] */
 };
 

@@ -49,6 +49,7 @@ enum qr_weight_role {
     QR_W_ATTN_Q_NORMS, /* stack of [head_dim], one vector per head; K: per KV head */
     QR_W_ATTN_K_NORMS,
     QR_W_ATTN_SINKS, /* [n_heads] */
+    QR_W_ATTN_GATE,  /* [n_heads * v_head_dim][hidden]: gate of the attention output */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */
@@ -72,6 +73,32 @@ enum qr_weight_role {
     QR_W_CROSS_O_BIAS,
     QR_W_CROSS_POST_NORM,
     QR_W_CROSS_POST_NORM_BIAS,
+    /* recurrent layers; dt is the step size of Mamba and the decay input of the delta rule. Their
+     * number per channel, head or key element is DT below. */
+    QR_W_REC_Q,      /* [n_key_heads * key_dim][hidden]; short convolution: [hidden][hidden] */
+    QR_W_REC_K,      /* as Q */
+    QR_W_REC_V,      /* [n_heads * value_dim][hidden] */
+    QR_W_REC_Z,      /* gate, [n_heads * value_dim][hidden or gate_rank] */
+    QR_W_REC_Z_A,    /* [gate_rank][hidden] */
+    QR_W_REC_DT,     /* [DT][hidden or dt_rank] */
+    QR_W_REC_DT_A,   /* [dt_rank][hidden] */
+    QR_W_REC_BETA,   /* [n_heads][hidden] */
+    QR_W_REC_X,      /* Mamba-1: [dt_rank + 2 key_dim][channels], rows of dt, B and C */
+    QR_W_REC_OUT,    /* [hidden][n_heads * value_dim] */
+    QR_W_REC_CONV_Q, /* [channels of q][taps], newest tap last; likewise k and v */
+    QR_W_REC_CONV_K,
+    QR_W_REC_CONV_V,
+    QR_W_REC_CONV_Q_BIAS,
+    QR_W_REC_CONV_K_BIAS,
+    QR_W_REC_CONV_V_BIAS,
+    QR_W_REC_A,       /* [n_heads]; Mamba-1: [channels][key_dim] */
+    QR_W_REC_D,       /* [n_heads] */
+    QR_W_REC_DT_BIAS, /* [DT] */
+    QR_W_REC_DT_NORM, /* [dt_rank] */
+    QR_W_REC_B_NORM,  /* [key_dim] */
+    QR_W_REC_C_NORM,
+    QR_W_REC_NORM, /* [norm_dim] per head, or [n_heads * value_dim] */
+    QR_W_REC_LAST = QR_W_REC_NORM,
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

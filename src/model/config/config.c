@@ -22,6 +22,13 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->position_offset = arch->position_offset;
     cfg->embedding_norm = arch->embedding_norm;
     cfg->sinks = arch->sinks;
+    cfg->attention_gate = arch->attention_gate;
+    cfg->attention_out_scale = cfg->ffn_gate_scale = cfg->ffn_out_scale = 1;
+    if (arch->recurrent)
+        cfg->recurrent = arch->recurrent->config;
+    cfg->recurrent.out_scale = cfg->recurrent.beta_scale = 1;
+    for (size_t i = 0; i < 5; i++)
+        cfg->recurrent.part_scales[i] = 1;
     cfg->act_alpha = arch->act_alpha;
     cfg->act_limit = arch->act_limit;
     cfg->moe = arch->moe;
@@ -96,7 +103,55 @@ bool qr_model_has_experts(const struct qr_model_config *cfg)
     return false;
 }
 
+uint64_t qr_recurrent_key_width(const struct qr_recurrent_config *r)
+{
+    if (r->kind == QR_RECURRENT_SHORT_CONV) /* q and k gate the channels */
+        return r->n_heads;
+    return r->kind == QR_RECURRENT_MAMBA1 ? 0 : (uint64_t)r->n_key_heads * r->key_dim;
+}
+
+uint64_t qr_recurrent_value_width(const struct qr_recurrent_config *r)
+{
+    return (uint64_t)r->n_heads * r->value_dim;
+}
+
+uint64_t qr_recurrent_conv_width(const struct qr_recurrent_config *r)
+{
+    if (!r->conv_taps)
+        return 0;
+    return qr_recurrent_value_width(r) +
+           (r->kind == QR_RECURRENT_SHORT_CONV ? 0 : 2 * qr_recurrent_key_width(r));
+}
+
+uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r)
+{
+    switch (r->kind) {
+    case QR_RECURRENT_MAMBA1:
+    case QR_RECURRENT_MAMBA2:
+        return r->n_heads;
+    case QR_RECURRENT_DELTA:
+        return r->vector_decay ? (uint64_t)r->n_heads * r->key_dim : r->n_heads;
+    default:
+        return 0;
+    }
+}
+
 static uint32_t max_u32(uint32_t a, uint32_t b) { return a > b ? a : b; }
+
+/* Sizes of the output norm and of the low-rank projections. */
+static void finish_recurrent(struct qr_model_config *cfg, const struct qr_recurrent_arch *arch)
+{
+    struct qr_recurrent_config *r = &cfg->recurrent;
+    const uint64_t values = qr_recurrent_value_width(r);
+    if (arch->low_rank_gate)
+        r->dt_rank = r->gate_rank = r->value_dim;
+    r->norm_per_head = arch->head_norm;
+    r->norm_dim = arch->head_norm                        ? r->value_dim
+                  : arch->grouped_norm && r->n_key_heads ? (uint32_t)(values / r->n_key_heads)
+                                                         : (uint32_t)values;
+    if (r->norm_eps == 0)
+        r->norm_eps = cfg->norm_eps;
+}
 
 void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch)
 {
@@ -106,10 +161,19 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
     if (cfg->kind == QR_MODEL_DECODER && !cfg->causal)
         cfg->kind = QR_MODEL_ENCODER;
     cfg->layers[0].skip_attn_norm = arch->skip_first_attn_norm;
+    if (arch->recurrent)
+        finish_recurrent(cfg, arch->recurrent);
     for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
         const struct qr_layer_config *l = &cfg->layers[i];
+        if (!qr_layer_attends(l))
+            continue;
         cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
         cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
+    }
+    for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
+        const struct qr_layer_config *l = &cfg->layers[i];
+        if (l->no_ffn)
+            continue;
         cfg->max_ffn_size =
             max_u32(cfg->max_ffn_size, l->moe ? cfg->moe.shared_ffn_size : l->ffn_size);
     }

@@ -20,6 +20,31 @@ static inline bool qr_model_has_final_norm(const struct qr_model_config *cfg)
     return cfg->block != QR_BLOCK_POST_NORM;
 }
 
+/* Whether a layer has a recurrent state, or keys and values. */
+static inline bool qr_layer_recurs(const struct qr_layer_config *l)
+{
+    return l->mixer == QR_MIXER_RECURRENT || l->mixer == QR_MIXER_BOTH;
+}
+static inline bool qr_layer_attends(const struct qr_layer_config *l)
+{
+    return l->mixer == QR_MIXER_ATTENTION || l->mixer == QR_MIXER_BOTH;
+}
+
+/* The block of a layer. */
+static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cfg,
+                                                const struct qr_layer_config *l)
+{
+    return l->output_norm ? QR_BLOCK_OUTPUT_NORM : cfg->block;
+}
+
+/* Channels of q and of k, of v, and of the causal convolution over them (0: none), of a recurrent
+ * layer. */
+uint64_t qr_recurrent_key_width(const struct qr_recurrent_config *r);
+uint64_t qr_recurrent_value_width(const struct qr_recurrent_config *r);
+uint64_t qr_recurrent_conv_width(const struct qr_recurrent_config *r);
+/* Number of step sizes or decays of a token. */
+uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r);
+
 /* Whether any layer is a mixture of experts. */
 bool qr_model_has_experts(const struct qr_model_config *cfg);
 

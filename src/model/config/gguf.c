@@ -7,6 +7,7 @@
 #include "model/config/config.h"
 #include "model/config/gguf_keys.h"
 #include "model/config/gguf_moe.h"
+#include "model/config/gguf_recurrent.h"
 #include "model/config/gguf_rope.h"
 #include "model/config/gguf_tokens.h"
 #include "model/config/gguf_unknown.h"
@@ -66,15 +67,18 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
         struct qr_layer_config *l = &cfg->layers[i];
         const uint32_t at = i < cfg->n_layers ? i : i - cfg->n_layers;
         QR_TRY(qr_gguf_source_layer_u32(s, "attention.head_count", at, 0, &l->n_heads));
-        if (l->n_heads == 0)
+        if (l->n_heads == 0 && !s->arch->recurrent)
             return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.head_count is 0",
                            s->prefix);
-        QR_TRY(
-            qr_gguf_source_layer_u32(s, "attention.head_count_kv", at, l->n_heads, &l->n_kv_heads));
+        if (l->n_heads || qr_gguf_source_has(s, "attention.head_count_kv"))
+            QR_TRY(qr_gguf_source_layer_u32(s, "attention.head_count_kv", at, l->n_heads,
+                                            &l->n_kv_heads));
         QR_TRY(qr_gguf_source_layer_u32(s, "feed_forward_length", at, 0, &l->ffn_size));
     }
-    QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length",
-                                 cfg->hidden_size / cfg->layers[0].n_heads, &cfg->head_dim));
+    const uint32_t heads = cfg->layers[0].n_heads;
+    QR_TRY(qr_gguf_read_mixers(s));
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length", heads ? cfg->hidden_size / heads : 0,
+                                 &cfg->head_dim));
     QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length", cfg->head_dim, &cfg->v_head_dim));
     return s->arch->mla ? read_mla(s) : QUIRE_OK;
 }
@@ -144,17 +148,18 @@ static quire_status read_scales(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     const struct qr_arch *arch = s->arch;
-    const uint32_t width = arch->gguf_hidden_scale_layers == cfg->n_layers
+    const uint32_t width = arch->gguf_hidden_scale_layers == cfg->n_layers && cfg->layers[0].n_heads
                                ? cfg->hidden_size / cfg->layers[0].n_heads
                                : cfg->head_dim;
     const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1;
-    QR_TRY(qr_gguf_source_f32(
-        s, rms ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon",
-        &cfg->norm_eps));
+    const char *keys[] = { "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon" };
+    /* some RMS models have the other key */
+    const bool other = rms && !qr_gguf_source_has(s, keys[1]) && qr_gguf_source_has(s, keys[0]);
+    QR_TRY(qr_gguf_source_f32(s, keys[rms && !other], &cfg->norm_eps));
     QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
-                                 arch->unscaled_attention ? 1 : (float)(1 / sqrt(width)),
+                                 arch->unscaled_attention || !width ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));
-    if (cfg->attention_scale == 0) /* some writers store 0 for the default */
+    if (cfg->attention_scale == 0 && width) /* some writers store 0 for the default */
         cfg->attention_scale = (float)(1 / sqrt(width));
     QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
                                  hf_default(arch, "attn_logit_softcapping", arch->attn_softcap),
@@ -298,6 +303,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_source_bool_or(s, "attention.causal", cfg->causal, &cfg->causal));
     QR_TRY(read_scales(s));
     QR_TRY(read_multipliers(s));
+    QR_TRY(qr_gguf_read_recurrent(s));
     QR_TRY(read_encoder(s));
     QR_TRY(read_block(s));
     QR_TRY(qr_gguf_read_rope(s));

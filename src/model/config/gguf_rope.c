@@ -137,7 +137,10 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     struct qr_rope_config *r = &cfg->rope[0];
     float theta;
-    if (s->arch->gguf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
+    bool in_use = true;
+    if (s->arch->gguf_rope_if_finetuned)
+        QR_TRY(qr_gguf_source_bool_or(s, "rope.scaling.finetuned", true, &in_use));
+    if (s->arch->gguf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0 || !in_use)
         return QUIRE_OK;
     *r = (struct qr_rope_config){ .kind = s->arch->gguf_rope, .factor = 1, .cos_sin_scale = 1 };
     QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));

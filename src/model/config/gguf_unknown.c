@@ -15,7 +15,8 @@ static const struct qr_ignored_key common[] = {
     { "attention.layer_norm_rms_epsilon", NULL },
     { "attention.sliding_window_pattern", NULL }, /* read if there is a window */
     /* parameters of the scaling rules that are not in use */
-    { "rope.scaling.finetuned", NULL }, /* whether the model was trained with the scaling */
+    { "rope.dimension_sections", NULL }, /* positions of images; those of text are plain */
+    { "rope.scaling.finetuned", NULL },  /* whether the model was trained with the scaling */
     { "rope.scaling.original_context_length", NULL },
     { "rope.scaling.yarn_beta_fast", NULL },
     { "rope.scaling.yarn_beta_slow", NULL },

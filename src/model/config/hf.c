@@ -7,8 +7,11 @@
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
+#include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
+#include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"
+#include "model/config/hf_text.h"
 #include "model/config/hf_tokens.h"
 #include "model/config/hf_unknown.h"
 #include "model/config/hf_windows.h"
@@ -34,6 +37,30 @@ static quire_status read_ffn_size(const struct qr_hf_source *h, uint32_t *ffn)
     return QUIRE_OK;
 }
 
+/* LFM2: the width is 2/3 of the given one, times a factor, rounded up. */
+static quire_status adjust_ffn(const struct qr_hf_source *h, uint32_t *ffn)
+{
+    bool adjust = true, has;
+    double factor = 1;
+    uint32_t multiple = 256;
+    if (!h->arch->hf_auto_ffn)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_bool(h, "block_auto_adjust_ff_dim", true, &adjust));
+    QR_TRY(qr_hf_f64_opt(h, "block_ffn_dim_multiplier", &factor, &has));
+    QR_TRY(qr_hf_u32_opt(h, "block_multiple_of", &multiple, &has));
+    if (!adjust)
+        return QUIRE_OK;
+    if (*ffn > QR_CONFIG_MAX_FFN || multiple == 0 || multiple > QR_CONFIG_MAX_FFN ||
+        !(factor > 0 && factor <= 16))
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "%s: intermediate_size %u with block_ffn_dim_multiplier %g and "
+                       "block_multiple_of %u",
+                       what, *ffn, factor, multiple);
+    *ffn = (uint32_t)(factor * (2 * *ffn / 3));
+    *ffn = (*ffn + multiple - 1) / multiple * multiple;
+    return QUIRE_OK;
+}
+
 static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, uint32_t *kv_heads,
                                uint32_t *ffn)
 {
@@ -41,10 +68,14 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
     bool has, mqa = false;
     QR_TRY(qr_hf_u32(h, "vocab_size", &cfg->vocab_size));
     QR_TRY(qr_hf_u32(h, "hidden_size", &cfg->hidden_size));
-    QR_TRY(qr_hf_u32(h, "num_hidden_layers", &cfg->n_layers));
-    QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
+    QR_TRY(qr_hf_read_layer_count(h));
     QR_TRY(qr_hf_u32(h, "max_position_embeddings", &cfg->context_length));
+    *heads = *kv_heads = *ffn = 0;
+    if (h->arch->recurrent && h->arch->recurrent->all)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
     QR_TRY(read_ffn_size(h, ffn));
+    QR_TRY(adjust_ffn(h, ffn));
     if (h->arch->hf_multi_query)
         QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
     QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
@@ -148,7 +179,8 @@ static quire_status read_scales(const struct qr_hf_source *h)
     cfg->norm_eps = (float)eps;
     if (h->arch->hf_query_scalar)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
-    cfg->attention_scale = h->arch->unscaled_attention ? 1 : (float)(1 / sqrt(scalar));
+    cfg->attention_scale =
+        h->arch->unscaled_attention || scalar == 0 ? 1 : (float)(1 / sqrt(scalar));
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
@@ -189,6 +221,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
         QR_TRY(qr_hf_u32_opt(h, "encoder_layers", &cfg->n_encoder_layers, &has));
     }
     QR_TRY(qr_model_config_add_layers(cfg, heads, kv_heads, ffn, h->err));
+    QR_TRY(qr_hf_read_mixers(h));
     QR_TRY(read_mla(h));
     QR_TRY(read_encoder(h, heads, ffn));
     QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", cfg->kind == QR_MODEL_ENCODER,
@@ -198,6 +231,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(read_activation(h));
     QR_TRY(read_scales(h));
     QR_TRY(qr_hf_read_family(h));
+    QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_rope(h));
     QR_TRY(qr_hf_read_windows(h));
     QR_TRY(qr_hf_read_moe(h));
@@ -250,6 +284,18 @@ static quire_status build(struct qr_hf_source *h, const struct qr_json *generati
     return qr_hf_check_unknown(h, policy);
 }
 
+static quire_status parse_config(const char *text, size_t size, const struct quire_allocator *a,
+                                 struct qr_json **config, struct quire_error *err)
+{
+    char *copy = qr_strndup(a, text, size);
+    if (!copy)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s of %zu bytes", what, size);
+    (void)qr_hf_replace_infinities(copy, size);
+    const quire_status s = qr_json_parse_object(copy, size, what, 0, a, config, err);
+    qr_free(a, copy, size + 1, 1);
+    return s;
+}
+
 quire_status qr_model_config_from_hf(const char *config_json, size_t config_size,
                                      const char *generation_json, size_t generation_size,
                                      const struct qr_unknown_policy *policy,
@@ -259,7 +305,7 @@ quire_status qr_model_config_from_hf(const char *config_json, size_t config_size
     struct qr_json *config = NULL, *generation = NULL;
     *cfg = (struct qr_model_config){ 0 };
     qr_arena_init(&cfg->memory, a, QR_CONFIG_MAX_BYTES);
-    quire_status s = qr_json_parse_object(config_json, config_size, what, 0, a, &config, err);
+    quire_status s = parse_config(config_json, config_size, a, &config, err);
     if (s == QUIRE_OK && generation_json)
         s = qr_json_parse_object(generation_json, generation_size, "generation_config.json", 0, a,
                                  &generation, err);

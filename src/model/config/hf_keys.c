@@ -114,9 +114,23 @@ quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char
     return qr_json_str(obj, what, name, out, &state, h->err);
 }
 
+const char *qr_hf_name(const struct qr_hf_source *h, const char *key)
+{
+    const char *first = NULL;
+    const struct qr_hf_alias *a = h->arch ? h->arch->hf_aliases : NULL; /* model_type is missing */
+    for (; a && a->key; a++) {
+        if (strcmp(a->key, key) != 0)
+            continue;
+        first = first ? first : a->name;
+        if (qr_json_get(h->root, a->name))
+            return a->name;
+    }
+    return !first || qr_json_get(h->root, key) ? key : first;
+}
+
 quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key)
 {
-    return qr_fail(h->err, QUIRE_E_FORMAT, "%s: %s is missing", what, key);
+    return qr_fail(h->err, QUIRE_E_FORMAT, "%s: %s is missing", what, qr_hf_name(h, key));
 }
 
 quire_status qr_hf_u32(const struct qr_hf_source *h, const char *key, uint32_t *out)

@@ -54,6 +54,10 @@ void qr_hf_ignore(const struct qr_hf_source *h, const char *key);
 /* The value of a key; NULL if it is missing. */
 const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key);
 
+/* The name of a key in this file, for messages: an alias that is present, the key itself, or the
+ * first alias. */
+const char *qr_hf_name(const struct qr_hf_source *h, const char *key);
+
 /* Fails with QUIRE_E_FORMAT and a message that the key is missing. */
 quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key);
 

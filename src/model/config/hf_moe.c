@@ -99,6 +99,38 @@ static quire_status check_layer_list(const struct qr_hf_source *h, const char *k
     return QUIRE_OK;
 }
 
+/* mlp_layer_types: "dense" or "sparse" for each layer. */
+static quire_status mark_by_type(const struct qr_hf_source *h, const struct qr_json *types)
+{
+    if (qr_json_size(types) != h->cfg->n_layers)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: mlp_layer_types must list %u layers",
+                       h->cfg->n_layers);
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
+        const char *type = qr_json_string(qr_json_at(types, i));
+        if (!type || (strcmp(type, "dense") != 0 && strcmp(type, "sparse") != 0))
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: mlp_layer_types[%u] is %.60s, which is not supported", i,
+                           type ? type : "not a string");
+        h->cfg->layers[i].moe = type[0] == 's';
+    }
+    return QUIRE_OK;
+}
+
+/* expert_layer_period and expert_layer_offset (Jamba). */
+static quire_status mark_by_period(const struct qr_hf_source *h, uint32_t period)
+{
+    uint32_t offset = 0;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "expert_layer_offset", &offset, &has));
+    if (period == 0 || offset >= period)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: expert_layer_period is %u, expert_layer_offset %u", period,
+                       offset);
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].moe = i % period == offset;
+    return QUIRE_OK;
+}
+
 /* Marks the MoE layers: exactly those in moe_layers, or every step-th layer from `first` on except
  * those in mlp_only_layers. A step of n means layers n - 1, 2n - 1, ...; with DeepSeek's key
  * moe_layer_freq it means layers 0, n, ... */
@@ -106,9 +138,17 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
 {
     static const char *const steps[] = { "decoder_sparse_step", "interleave_moe_layer_step", NULL };
     const struct qr_json *dense = qr_hf_json(h, "mlp_only_layers"),
-                         *moe = qr_hf_json(h, "moe_layers");
+                         *moe = qr_hf_json(h, "moe_layers"),
+                         *types = qr_hf_json(h, "mlp_layer_types");
     uint32_t first = 0, step = 1, phase = 1;
     bool has;
+    if (h->arch->recurrent && h->arch->recurrent->no_ffn)
+        return QUIRE_OK; /* the list of mixers has them */
+    if (qr_json_is_array(types))
+        return mark_by_type(h, types);
+    QR_TRY(qr_hf_u32_opt(h, "expert_layer_period", &step, &has));
+    if (has)
+        return mark_by_period(h, step);
     QR_TRY(qr_hf_u32_opt(h, "first_k_dense_replace", &first, &has));
     QR_TRY(qr_hf_first_u32(h, steps, &step, &has));
     if (!has) {
@@ -126,6 +166,17 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* A model without experts, whose feed-forward network is what is the shared expert in others. */
+static quire_status read_dense(const struct qr_hf_source *h)
+{
+    uint32_t size = h->cfg->layers[0].ffn_size;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "shared_intermediate_size", &size, &has));
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].ffn_size = size;
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_moe(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -134,7 +185,7 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
         return QUIRE_OK;
     QR_TRY(read_sizes(h, cfg->layers[0].ffn_size));
     if (cfg->moe.n_experts == 0)
-        return QUIRE_OK;
+        return h->arch->hf_shared_is_dense ? read_dense(h) : QUIRE_OK;
     QR_TRY(qr_hf_u32_opt(h, "num_nextn_predict_layers", &cfg->n_mtp_layers, &has));
     QR_TRY(read_shared(h));
     QR_TRY(read_routing(h));

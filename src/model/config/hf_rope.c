@@ -232,9 +232,15 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters must be an object");
     struct rope_source full = { h, qr_json_is_object(dict) ? dict : NULL, 0, false },
                        local = { h, NULL, 0, false };
-    if (cfg->alibi_max_bias > 0)
+    bool none = cfg->alibi_max_bias > 0;
+    if (h->arch->hf_position_type) {
+        const char *type = "nope";
+        QR_TRY(qr_hf_str(h, "position_embedding_type", &type));
+        none = strcmp(type, "rope") != 0;
+    }
+    if (none)
         mark_unused(h);
-    if (h->arch->hf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0)
+    if (h->arch->hf_rope == QR_ROPE_NONE || none)
         return QUIRE_OK;
     qr_hf_mark(h, h->root, name);
     qr_hf_mark(h, h->root, "original_max_position_embeddings"); /* used by some scaling rules */

@@ -23,6 +23,14 @@ static quire_status f64_in_range(const char *name, double v, double min, double 
                    max);
 }
 
+static bool any_attends(const struct qr_model_config *c)
+{
+    for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
+        if (qr_layer_attends(&c->layers[i]))
+            return true;
+    return false;
+}
+
 static quire_status check_sizes(const struct qr_model_config *c, struct quire_error *err)
 {
     QR_TRY(in_range("number of layers", c->n_layers, 1, QR_CONFIG_MAX_LAYERS, err));
@@ -31,6 +39,8 @@ static quire_status check_sizes(const struct qr_model_config *c, struct quire_er
     QR_TRY(in_range("context length", c->context_length, 1, QR_CONFIG_MAX_CONTEXT, err));
     if (c->class_head != QR_CLASS_NONE)
         QR_TRY(in_range("number of labels", c->n_labels, 1, QR_CONFIG_MAX_LABELS, err));
+    if (!any_attends(c))
+        return QUIRE_OK;
     QR_TRY(in_range("head_dim", c->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
     return in_range("v_head_dim", c->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err);
 }
@@ -39,9 +49,12 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
                                 struct quire_error *err)
 {
     const struct qr_layer_config *l = &c->layers[i];
+    if (!l->no_ffn && !l->moe)
+        QR_TRY(in_range("feed-forward size", l->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
+    if (!qr_layer_attends(l))
+        return QUIRE_OK;
     QR_TRY(in_range("number of attention heads", l->n_heads, 1, QR_CONFIG_MAX_HEADS, err));
     QR_TRY(in_range("number of key-value heads", l->n_kv_heads, 1, QR_CONFIG_MAX_HEADS, err));
-    QR_TRY(in_range("feed-forward size", l->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("sliding window", l->window, 0, QR_CONFIG_MAX_CONTEXT, err));
     if (l->n_heads % l->n_kv_heads != 0)
         return qr_fail(err, QUIRE_E_FORMAT,
@@ -51,6 +64,39 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
         return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names RoPE set %u of %u", i, l->rope,
                        c->n_rope);
     return QUIRE_OK;
+}
+
+/* Recurrent layers. The limits keep every product below 2^48. */
+static quire_status check_recurrent(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_recurrent_config *r = &c->recurrent;
+    if (r->kind == QR_RECURRENT_NONE)
+        return QUIRE_OK;
+    const bool channels = r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_SHORT_CONV;
+    const uint32_t max_heads = channels ? QR_CONFIG_MAX_HIDDEN : QR_CONFIG_MAX_HEADS;
+    QR_TRY(in_range("number of recurrent heads", r->n_heads, 1, max_heads, err));
+    QR_TRY(in_range("number of recurrent key heads or groups", r->n_key_heads, 1, max_heads, err));
+    QR_TRY(in_range("recurrent key or state size", r->key_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("recurrent value size", r->value_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("recurrent values", qr_recurrent_value_width(r), 1, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("recurrent dt rank", r->dt_rank, r->kind == QR_RECURRENT_MAMBA1,
+                    QR_CONFIG_MAX_HIDDEN, err));
+    const bool conv = r->kind != QR_RECURRENT_LIGHTNING;
+    QR_TRY(in_range("taps of the convolution", r->conv_taps, conv, conv ? QR_CONFIG_MAX_TAPS : 0,
+                    err));
+    if (r->n_heads % r->n_key_heads != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u recurrent heads, not a multiple of the %u key heads or "
+                       "groups",
+                       r->n_heads, r->n_key_heads);
+    if (r->norm_dim == 0 || qr_recurrent_value_width(r) % r->norm_dim != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %llu recurrent values, not a multiple of norms of %u",
+                       (unsigned long long)qr_recurrent_value_width(r), r->norm_dim);
+    for (size_t i = 0; i < 5; i++)
+        QR_TRY(f64_in_range("SSM multiplier", (double)r->part_scales[i], -1e6, 1e6, err));
+    QR_TRY(f64_in_range("SSM output multiplier", (double)r->out_scale, -1e6, 1e6, err));
+    return f64_in_range("recurrent norm epsilon", (double)r->norm_eps, 0, 1, err);
 }
 
 static quire_status check_mla(const struct qr_model_config *c, struct quire_error *err)
@@ -63,7 +109,7 @@ static quire_status check_mla(const struct qr_model_config *c, struct quire_erro
     QR_TRY(in_range("qk_rope_head_dim", m->qk_rope_dim, 2, QR_CONFIG_MAX_HEAD_DIM - 1, err));
     QR_TRY(
         in_range("kv_lora_rank", m->kv_lora_rank, 1, QR_CONFIG_MAX_HEAD_DIM - m->qk_rope_dim, err));
-    if (c->n_rope != 1 || c->rope[0].dim != m->qk_rope_dim)
+    if (c->n_rope > 1 || (c->n_rope && c->rope[0].dim != m->qk_rope_dim))
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u rotary dimensions, but qk_rope_head_dim is %u",
                        c->n_rope ? c->rope[0].dim : 0, m->qk_rope_dim);
@@ -132,6 +178,13 @@ static quire_status check_numbers(const struct qr_model_config *c, struct quire_
     QR_TRY(f64_in_range("logit scale", (double)c->logit_scale, -1e6, 1e6, err));
     QR_TRY(f64_in_range("embedding scale", (double)c->embedding_scale, -1e6, 1e6, err));
     QR_TRY(f64_in_range("residual scale", (double)c->residual_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("attention output scale", (double)c->attention_out_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("gate scale", (double)c->ffn_gate_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("feed-forward output scale", (double)c->ffn_out_scale, -1e6, 1e6, err));
+    for (size_t i = 0; i < 3; i++) {
+        QR_TRY(f64_in_range("alpha factor", (double)c->norm_alpha[i], -1e6, 1e6, err));
+        QR_TRY(f64_in_range("beta factor", (double)c->norm_beta[i], -1e6, 1e6, err));
+    }
     QR_TRY(f64_in_range("clip_qkv", (double)c->clip_qkv, 0, 1e6, err));
     QR_TRY(f64_in_range("attention temperature floor", (double)c->temperature_floor, 0, 1e9, err));
     QR_TRY(f64_in_range("attention temperature scale", (double)c->temperature_scale, 0, 1e6, err));
@@ -192,6 +245,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
 {
     QR_TRY(check_sizes(c, err));
     QR_TRY(check_mla(c, err));
+    QR_TRY(check_recurrent(c, err));
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
         QR_TRY(check_layer(c, i, err));
     for (uint32_t i = 0; i < c->n_rope; i++)

@@ -12,6 +12,7 @@
 #include "model/forward/latent_expand.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
+#include "recurrent/state_pool.h"
 #include <quire/adapter.h>
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
@@ -53,6 +54,10 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
         return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
                             "params.kv must be NULL: an encoder has no KV cache")
                   : QUIRE_OK;
+    if (!m->groups.n_kv)
+        return kv ? qr_fail(err, QUIRE_E_INVALID_ARG,
+                            "params.kv must be NULL: '%s' has no attention layers", m->config->arch)
+                  : QUIRE_OK;
     if (!kv && !qr_model_encodes(m))
         return qr_fail(
             err, QUIRE_E_INVALID_ARG,
@@ -62,6 +67,28 @@ static quire_status check_kv(const struct quire_model *m, const struct quire_kv_
     if (!kv)
         return QUIRE_OK;
     return check_cache(m, kv, err);
+}
+
+/* Checks that there is a pool of states exactly if the model needs one. */
+static quire_status check_states(const struct quire_model *m, const struct quire_state_pool *states,
+                                 struct quire_error *err)
+{
+    if (!states && m->state_bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "params.states is NULL: '%s' has recurrent layers, whose states need a pool",
+                       m->config->arch);
+    if (!states)
+        return QUIRE_OK;
+    QR_TRY(qr_handle_check(states, QR_KIND_STATE_POOL, "params.states", err));
+    if (!m->state_bytes)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "params.states must be NULL: '%s' has no recurrent layers", m->config->arch);
+    if (qr_state_pool_state_bytes(states) != m->state_bytes)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "params.states has states of %llu bytes, the model needs %llu",
+                       (unsigned long long)qr_state_pool_state_bytes(states),
+                       (unsigned long long)m->state_bytes);
+    return QUIRE_OK;
 }
 
 static quire_status check_params(const struct quire_model *m, const struct quire_context_params *p,
@@ -90,6 +117,7 @@ static quire_status check_params(const struct quire_model *m, const struct quire
                        "params.max_adapter_rank: adapters are for decoders; '%s' has an encoder",
                        m->config->arch);
     QR_TRY(qr_expand_check(m, p->expand_latent_from, err));
+    QR_TRY(check_states(m, p->states, err));
     return check_kv(m, p->kv, err);
 }
 
@@ -101,6 +129,7 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
 {
     *c = (struct quire_context){
         .kv = p->kv,
+        .states = p->states,
         .threads = p->threads,
         .allocator = p->allocator,
         .max_tokens = p->max_tokens,
@@ -218,6 +247,8 @@ static size_t batched_act_bytes(const struct quire_model *m, size_t rows)
     size_t most = 0, bytes;
     for (uint32_t i = 0; i < m->config->n_layers; i++)
         for (int r = 0; r < 2; r++) {
+            if (!m->layers[i].experts[roles[r]]) /* a layer without attention */
+                continue;
             const struct qr_packed *w = m->layers[i].experts[roles[r]][0];
             if (!qr_batched_act_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
                 bytes = SIZE_MAX; /* makes the allocation fail */
@@ -246,6 +277,7 @@ static void reserve_heads(const struct quire_model *m, struct quire_context *ctx
     const size_t latent_row = rank + cfg->mla.qk_rope_dim;
     ctx->q = take_floats(c, rows, heads * cfg->head_dim);
     ctx->att = take_floats(c, rows, heads * cfg->v_head_dim);
+    ctx->att_gate = cfg->attention_gate ? take_floats(c, rows, heads * cfg->v_head_dim) : NULL;
     if (!rank) {
         ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
         ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
@@ -260,6 +292,29 @@ static void reserve_heads(const struct quire_model *m, struct quire_context *ctx
     ctx->latent.runs = take(c, ctx->max_seqs, 1, sizeof *ctx->latent.runs);
     if (ctx->expand.from)
         reserve_expand(m, ctx, c);
+}
+
+static void reserve_recurrent(const struct quire_model *m, struct quire_context *ctx,
+                              struct qr_bump *c)
+{
+    const struct qr_recurrent_config *r = &m->config->recurrent;
+    struct qr_recurrent_buffers *b = &ctx->recurrent;
+    const size_t rows = ctx->max_rows, keys = (size_t)qr_recurrent_key_width(r),
+                 values = (size_t)qr_recurrent_value_width(r),
+                 dt = (size_t)qr_recurrent_dt_width(r), in = 2 * keys + values;
+    const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1;
+    b->in = take_floats(c, rows, in);
+    b->conv = take_floats(c, rows, r->conv_taps && r->kind != QR_RECURRENT_SHORT_CONV ? in : 0);
+    b->z = take_floats(c, rows, r->output == QR_RECURRENT_OUT_PLAIN ? 0 : values);
+    b->dt = take_floats(c, rows, dt);
+    b->decay = take_floats(c, rows, mamba1 ? 0 : dt);
+    b->beta = take_floats(c, rows, r->kind == QR_RECURRENT_DELTA ? r->n_heads : 0);
+    b->low = take_floats(c, rows, r->dt_rank + (mamba1 ? 2 * (size_t)r->key_dim : 0));
+    b->low_z = take_floats(c, rows, mamba1 ? r->dt_rank : r->gate_rank);
+    b->out = take_floats(c, rows, values);
+    b->n_marks = (qr_state_pool_n_slots(ctx->states) + 63) / 64;
+    b->marks = take(c, b->n_marks, 1, sizeof *b->marks);
+    b->runs = take(c, ctx->max_seqs, 1, sizeof *b->runs);
 }
 
 static void reserve_encoder(const struct quire_model *m, struct quire_context *ctx,
@@ -293,6 +348,15 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
     b->memory = take(c, threads, 1, b->stride_bytes);
 }
 
+/* Whether a layer has attention and a recurrent layer side by side. */
+static bool mixes_both(const struct qr_model_config *c)
+{
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].mixer == QR_MIXER_BOTH)
+            return true;
+    return false;
+}
+
 static void reserve_buffers(const struct quire_model *m, struct quire_context *ctx,
                             struct qr_bump *c)
 {
@@ -302,7 +366,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     ctx->x = take_floats(c, rows, hidden);
     ctx->h = take_floats(c, rows, hidden);
     ctx->sub = take_floats(c, rows, hidden);
-    ctx->sub2 = parallel ? take_floats(c, rows, hidden) : NULL;
+    ctx->sub2 = parallel || mixes_both(cfg) ? take_floats(c, rows, hidden) : NULL;
     reserve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
@@ -320,6 +384,8 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
+    if (ctx->states)
+        reserve_recurrent(m, ctx, c);
     if (qr_model_encodes(m))
         reserve_encoder(m, ctx, c);
     for (uint32_t i = 0; i < cfg->n_rope; i++) {

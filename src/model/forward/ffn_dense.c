@@ -47,6 +47,8 @@ static void run_tile(const struct ffn *f, const struct qr_linear_block *b)
     float *tile = f->t.tile_a, *up = NULL;
     if (f->layer->mat[f->roles->gate]) {
         multiply(f, f->roles->gate, f->roles->gate_bias, b, tile);
+        if (m->config->ffn_gate_scale != 1)
+            m->kernels->scale(tile, m->config->ffn_gate_scale, (b->i1 - b->i0) * width);
         up = f->t.tile_b;
     }
     multiply(f, f->roles->up, f->roles->up_bias, b, up ? up : tile);

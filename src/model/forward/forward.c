@@ -9,6 +9,7 @@
 #include "model/forward/layer_attention.h"
 #include "model/forward/layer_cross.h"
 #include "model/forward/layer_ffn.h"
+#include "model/forward/layer_recurrent.h"
 #include "model/forward/lm_head.h"
 #include "model/forward/norm.h"
 #include "model/forward/thread_state.h"
@@ -79,51 +80,115 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
            s->n_tokens * (size_t)c->hidden_size * sizeof(float));
 }
 
-/* x += residual_scale * sub over the thread's rows; sub passes the sublayer's output norm first, if
- * the block has one. */
-static void add_residual(const struct qr_step *s, const struct qr_model_layer *layer,
-                         const float *sub, enum qr_weight_role post, enum qr_weight_role post_bias,
+/* x = alpha h + beta sub over the thread's rows, h the normed input of the sublayer. */
+static void add_scaled(const struct qr_step *s, const float *sub, int kind,
+                       const struct quire_team *team)
+{
+    const struct qr_model_config *c = s->ctx->model->config;
+    const struct qr_kernels *k = s->ctx->model->kernels;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = c->hidden_size;
+    for (size_t r = t.begin; r < t.end; r++) {
+        float *x = t.x + r * width;
+        memcpy(x, t.h + r * width, width * sizeof *x);
+        k->scale(x, c->norm_alpha[kind], width);
+        k->axpy(x, c->norm_beta[kind], sub + r * width, width);
+    }
+}
+
+/* x += residual_scale * scale * sub over the thread's rows; sub passes the sublayer's output norm
+ * first, if the block has one. */
+static void add_residual(const struct qr_step *s, enum qr_block_kind block,
+                         const struct qr_model_layer *layer, const float *sub, float scale,
+                         enum qr_weight_role post, enum qr_weight_role post_bias,
                          const struct quire_team *team)
 {
     const struct qr_model_config *c = s->ctx->model->config;
     const struct qr_kernels *k = s->ctx->model->kernels;
     const struct qr_thread_state t = qr_thread_state(s, team);
     const size_t width = c->hidden_size;
-    if (c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM) {
+    scale *= c->residual_scale;
+    if (block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM) {
         qr_norm_rows(s, layer, post, post_bias, t.h, sub, width, t.begin, t.end);
         sub = t.h; /* unused between sublayers */
     }
     for (size_t r = t.begin; r < t.end; r++) {
         float *x = t.x + r * width;
-        if (c->residual_scale == 1)
+        if (scale == 1)
             k->add(x, sub + r * width, width);
         else
-            k->axpy(x, c->residual_scale, sub + r * width, width);
+            k->axpy(x, scale, sub + r * width, width);
     }
-    if (c->block == QR_BLOCK_POST_NORM)
+    if (block == QR_BLOCK_POST_NORM)
         qr_norm_rows(s, layer, post, post_bias, t.x, t.x, width, t.begin, t.end);
+}
+
+/* The mixer of layer i: attention, a recurrent layer, or both side by side. */
+static void run_mixer(const struct qr_step *s, uint32_t i, bool normed,
+                      const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    const enum qr_mixer mixer = c->layers[i].mixer;
+    const enum qr_block_kind block = qr_layer_block(c, &c->layers[i]);
+    float *recurrent = mixer == QR_MIXER_BOTH ? ctx->sub2 : ctx->sub;
+    if (mixer != QR_MIXER_RECURRENT)
+        qr_attention_sublayer(s, i, normed, ctx->sub, team);
+    if (mixer != QR_MIXER_ATTENTION)
+        qr_recurrent_sublayer(s, i, normed, recurrent, team);
+    if (block == QR_BLOCK_SCALED_NORM) {
+        add_scaled(s, ctx->sub, mixer == QR_MIXER_RECURRENT, team);
+        return;
+    }
+    if (mixer != QR_MIXER_RECURRENT)
+        add_residual(s, block, layer, ctx->sub, c->attention_out_scale, QR_W_ATTN_POST_NORM,
+                     QR_W_ATTN_POST_NORM_BIAS, team);
+    if (mixer != QR_MIXER_ATTENTION)
+        add_residual(s, block, layer, recurrent, c->recurrent.out_scale, QR_W_ATTN_POST_NORM,
+                     QR_W_ATTN_POST_NORM_BIAS, team);
+}
+
+/* Attention and feed-forward sublayers that read the same residual stream. */
+static void run_parallel_block(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    const enum qr_block_kind block = ctx->model->config->block;
+    qr_attention_sublayer(s, i, true, ctx->sub, team);
+    /* PARALLEL: both sublayers read one norm, whose weight has the attention's role */
+    qr_ffn_sublayer(s, i, true, ctx->sub2, team);
+    add_residual(s, block, layer, ctx->sub, 1, QR_W_ATTN_POST_NORM, QR_W_ATTN_POST_NORM_BIAS, team);
+    add_residual(s, block, layer, ctx->sub2, 1, QR_W_FFN_POST_NORM, QR_W_FFN_POST_NORM_BIAS, team);
 }
 
 static void run_block(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
+    const struct qr_layer_config *l = &c->layers[i];
     const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const bool normed = c->block != QR_BLOCK_OUTPUT_NORM && c->block != QR_BLOCK_POST_NORM;
-    const bool parallel = c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM;
-    qr_attention_sublayer(s, i, normed, ctx->sub, team);
-    if (!parallel)
-        add_residual(s, layer, ctx->sub, QR_W_ATTN_POST_NORM, QR_W_ATTN_POST_NORM_BIAS, team);
+    const enum qr_block_kind block = qr_layer_block(c, l);
+    const bool normed = block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM;
+    if (block == QR_BLOCK_PARALLEL || block == QR_BLOCK_PARALLEL_2NORM) {
+        run_parallel_block(s, i, team);
+        return;
+    }
+    if (l->mixer != QR_MIXER_NONE)
+        run_mixer(s, i, normed, team);
     if (layer->mat[QR_W_CROSS_Q]) {
         qr_cross_sublayer(s, i, normed, ctx->sub, team);
-        add_residual(s, layer, ctx->sub, QR_W_CROSS_POST_NORM, QR_W_CROSS_POST_NORM_BIAS, team);
+        add_residual(s, block, layer, ctx->sub, 1, QR_W_CROSS_POST_NORM, QR_W_CROSS_POST_NORM_BIAS,
+                     team);
     }
-    /* PARALLEL1: both sublayers read one norm, whose weight has the attention's role */
-    qr_ffn_sublayer(s, i, normed, parallel ? ctx->sub2 : ctx->sub, team);
-    if (parallel)
-        add_residual(s, layer, ctx->sub, QR_W_ATTN_POST_NORM, QR_W_ATTN_POST_NORM_BIAS, team);
-    add_residual(s, layer, parallel ? ctx->sub2 : ctx->sub, QR_W_FFN_POST_NORM,
-                 QR_W_FFN_POST_NORM_BIAS, team);
+    if (l->no_ffn)
+        return;
+    qr_ffn_sublayer(s, i, normed, ctx->sub, team);
+    if (block == QR_BLOCK_SCALED_NORM)
+        add_scaled(s, ctx->sub, 2, team);
+    else
+        add_residual(s, block, layer, ctx->sub, l->moe ? 1 : c->ffn_out_scale, QR_W_FFN_POST_NORM,
+                     QR_W_FFN_POST_NORM_BIAS, team);
 }
 
 /* Stores the hidden states before layer i, or after the last layer and the final norm, for the

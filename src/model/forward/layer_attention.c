@@ -217,6 +217,17 @@ static void attend(const struct qr_step *s, uint32_t i, const struct quire_team 
     quire_attention_part(s->plan, &args, team);
 }
 
+/* att_gate = sigmoid(att_gate) * att. Ends with a barrier. */
+static void gate_output(const struct qr_step *s, size_t width, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    ctx->model->kernels->sigmoid_mul(ctx->att_gate + begin * width, ctx->att + begin * width, 1,
+                                     (end - begin) * width);
+    quire_team_barrier(team);
+}
+
 /* Attention with plain keys and values, from src into ctx->att. Ends with a barrier. */
 static void plain_attention(const struct qr_step *s, uint32_t i, const float *src,
                             const struct quire_team *team)
@@ -235,7 +246,16 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         .head_size = { c->head_dim, c->head_dim, c->v_head_dim },
         .n_heads = { c->layers[i].n_heads, n_kv, n_kv },
     };
-    qr_convert_input(s, &p.act, p.w, 3, src, s->n_tokens, team);
+    const struct qr_packed *gate = layer->mat[QR_W_ATTN_GATE];
+    const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate };
+    qr_convert_input(s, &p.act, inputs, 4, src, s->n_tokens, team);
+    if (gate) {
+        const struct qr_projection to_gate = {
+            gate, NULL, ctx->att_gate, { QR_W_ATTN_GATE, i, 0 }
+        };
+        qr_project(s, &p.act, &to_gate, 1, team);
+        quire_team_barrier(team);
+    }
     if (can_run_by_head(&p, team))
         run_by_head(&p, team);
     else
@@ -263,8 +283,13 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct qr_projection to_out = {
         o, layer->vec[QR_W_ATTN_O_BIAS], out, { QR_W_ATTN_O, i, 0 }
     };
+    const float *att = ctx->att;
     struct qr_act act;
-    qr_convert_input(s, &act, &o, 1, ctx->att, s->n_tokens, team);
+    if (c->attention_gate) {
+        gate_output(s, o->k, team);
+        att = ctx->att_gate;
+    }
+    qr_convert_input(s, &act, &o, 1, att, s->n_tokens, team);
     qr_project(s, &act, &to_out, 1, team);
     quire_team_barrier(team);
 }

@@ -14,6 +14,8 @@
 
 static void rotate(const struct quire_context *ctx, float *x, size_t row)
 {
+    if (!ctx->model->config->n_rope)
+        return;
     const struct qr_rope_table *t = &ctx->rope[0];
     const size_t half = t->rope->dim / 2;
     ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim,

@@ -40,7 +40,8 @@ static void add_adapters(const struct qr_linear_epilogue *self, const struct qr_
 }
 
 static void run(const struct qr_step *s, const struct qr_act *act, enum quire_compute compute,
-                const struct qr_projection *p, size_t n, const struct quire_team *team)
+                const struct qr_projection *p, const size_t *strides, size_t n,
+                const struct quire_team *team)
 {
     struct qr_linear_args args[QR_LINEAR_MAX_FUSED];
     struct adapter_epilogue epilogues[QR_LINEAR_MAX_FUSED];
@@ -52,7 +53,7 @@ static void run(const struct qr_step *s, const struct qr_act *act, enum quire_co
             .w = p[i].w,
             .x = act,
             .out = p[i].out,
-            .out_stride = p[i].w->n,
+            .out_stride = strides && strides[i] ? strides[i] : p[i].w->n,
             .bias = p[i].bias,
             .compute = compute,
             .epilogue = qr_adapter_updates(s, &p[i].site) ? &epilogues[i].base : NULL,
@@ -65,7 +66,14 @@ static void run(const struct qr_step *s, const struct qr_act *act, enum quire_co
 void qr_project(const struct qr_step *s, const struct qr_act *act, const struct qr_projection *p,
                 size_t n, const struct quire_team *team)
 {
-    run(s, act, s->ctx->model->compute, p, n, team);
+    run(s, act, s->ctx->model->compute, p, NULL, n, team);
+}
+
+void qr_project_strided(const struct qr_step *s, const struct qr_act *act,
+                        const struct qr_projection *p, const size_t *strides, size_t n,
+                        const struct quire_team *team)
+{
+    run(s, act, s->ctx->model->compute, p, strides, n, team);
 }
 
 void qr_project_f32(const struct qr_step *s, const float *src, const struct qr_projection *p,
@@ -73,5 +81,5 @@ void qr_project_f32(const struct qr_step *s, const float *src, const struct qr_p
 {
     struct qr_act act;
     qr_act_init(&act, QR_ACT_F32, src, p[0].w->k, s->n_tokens, p[0].w->k, NULL);
-    run(s, &act, QUIRE_COMPUTE_F32, p, n, team);
+    run(s, &act, QUIRE_COMPUTE_F32, p, NULL, n, team);
 }

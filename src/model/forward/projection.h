@@ -27,6 +27,11 @@ struct qr_projection {
 void qr_project(const struct qr_step *s, const struct qr_act *act, const struct qr_projection *p,
                 size_t n, const struct quire_team *team);
 
+/* The same into rows of out that are strides[i] floats apart; 0 = w->n. */
+void qr_project_strided(const struct qr_step *s, const struct qr_act *act,
+                        const struct qr_projection *p, const size_t *strides, size_t n,
+                        const struct quire_team *team);
+
 /* The same in compute mode f32, which needs no conversion, from src[n_tokens][k]. */
 void qr_project_f32(const struct qr_step *s, const float *src, const struct qr_projection *p,
                     size_t n, const struct quire_team *team);

@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/forward.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/recurrent_scan.h"
 #include "model/groups.h"
 #include <quire/attention.h>
 #include <string.h>
@@ -67,7 +68,7 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
                                 struct quire_error *err)
 {
     const struct quire_attention_batch *b = a->batch;
-    if (b->n_groups != ctx->model->groups.n_kv || !b->groups)
+    if (b->n_groups != ctx->model->groups.n_kv || (b->n_groups && !b->groups))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch has %u groups, the model needs %u",
                        b->n_groups, ctx->model->groups.n_kv);
     if (b->cp_world_size > 1)
@@ -91,6 +92,36 @@ static quire_status check_lens(const struct quire_context *ctx,
         if ((uint32_t)b->seq_lens[i] > ctx->max_seq_len)
             return qr_fail(err, QUIRE_E_LIMIT, "seq_lens[%u] is %d, the context allows %u", i,
                            b->seq_lens[i], ctx->max_seq_len);
+    return QUIRE_OK;
+}
+
+/* The checks of a plan, for a model without attention. */
+static quire_status check_rows(const struct quire_context *ctx,
+                               const struct quire_attention_batch *b, struct quire_error *err)
+{
+    if (b->n_seqs > ctx->max_seqs)
+        return qr_fail(err, QUIRE_E_LIMIT, "batch.n_seqs is %u, above the context's max_seqs %u",
+                       b->n_seqs, ctx->max_seqs);
+    if (b->spans || b->tree_mask)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.batch.%s: '%s' has no attention layers",
+                       b->tree_mask ? "tree_mask" : "spans", ctx->model->config->arch);
+    if (b->n_seqs && b->query_start_loc[0] != 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc[0] is %d, not 0",
+                       b->query_start_loc[0]);
+    for (uint32_t i = 0; i < b->n_seqs; i++) {
+        const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
+        if (end < begin)
+            return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.query_start_loc[%u] is %d, below %d",
+                           i + 1, end, begin);
+        if ((uint32_t)end > ctx->max_tokens)
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "batch.query_start_loc[%u] is %d, above the context's max_tokens %u",
+                           i + 1, end, ctx->max_tokens);
+        if (b->seq_lens[i] < end - begin)
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "batch.seq_lens[%u] is %d, below its %d new tokens", i, b->seq_lens[i],
+                           end - begin);
+    }
     return QUIRE_OK;
 }
 
@@ -184,12 +215,21 @@ quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
     return qr_part_run_n(s->ctx->threads, n_threads, qr_forward_part, s, err);
 }
 
+/* Checks the rows of a batch, and builds the plan of its attention. */
+static quire_status build_plan(struct quire_context *ctx, const struct quire_forward_args *args,
+                               struct quire_error *err)
+{
+    if (!ctx->plan)
+        return check_rows(ctx, args->batch, err);
+    ctx->plan->team_size = team_size(ctx, args);
+    return quire_plan_build(ctx->plan, args->batch, err);
+}
+
 static quire_status run_step(struct quire_context *ctx, const struct quire_forward_args *args,
                              struct quire_error *err)
 {
     QR_TRY(check_shape(ctx, args, err));
-    ctx->plan->team_size = team_size(ctx, args);
-    QR_TRY(quire_plan_build(ctx->plan, args->batch, err));
+    QR_TRY(build_plan(ctx, args, err));
     struct qr_step s = { .ctx = ctx,
                          .args = args,
                          .stack = qr_model_decoder_stack(ctx->model),
@@ -205,6 +245,8 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
     QR_TRY(check_logits(&s, err));
     QR_TRY(qr_adapter_place(&s, err));
     QR_TRY(check_slots(&s, err));
+    if (ctx->states)
+        QR_TRY(qr_recurrent_place(&s, err));
     if (ctx->model->config->mla.kv_lora_rank)
         QR_TRY(qr_latent_place(&s, err));
     ctx->n_step_tokens = s.n_tokens;
@@ -222,7 +264,7 @@ quire_status quire_context_forward(struct quire_context *context,
     struct quire_attention_batch batch;
     QR_TRY(qr_handle_check(context, QR_KIND_CONTEXT, "context", err));
     QR_READ_STRUCT(&a, args, hidden, "args", err);
-    if (!context->plan)
+    if (!context->plan && (context->model->groups.n_kv || !qr_model_decodes(context->model)))
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s",
                        qr_model_decodes(context->model)
                            ? "the context has been created without a cache: it only encodes"

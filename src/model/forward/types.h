@@ -52,6 +52,30 @@ struct qr_latent_expand {
     void *act_memory;    /* activation forms of the chunk's rows */
 };
 
+/* Rows [row, row + n) of a step, the tokens of one sequence, and its recurrent state. */
+struct qr_state_run {
+    uint32_t row, n;
+    bool fresh; /* the sequence begins with these rows */
+    float *state;
+};
+
+/* Buffers of recurrent layers; all NULL in other models. */
+struct qr_recurrent_buffers {
+    float *in;       /* [q, k and v] as projected */
+    float *conv;     /* [q, k and v] after the convolution; NULL without one, or gated */
+    float *z;        /* [values] gate, later the gated output */
+    float *dt;       /* step sizes */
+    float *decay;    /* of the step sizes, except for Mamba-1 */
+    float *beta;     /* [heads] */
+    float *low;      /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
+    float *low_z;    /* [gate_rank], Mamba-1: [dt_rank] */
+    float *out;      /* [values] */
+    uint64_t *marks; /* [n_marks] a bit per slot of the pool */
+    size_t n_marks;
+    struct qr_state_run *runs; /* [max_seqs] sequences with tokens in the step */
+    uint32_t n_runs;
+};
+
 /* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
  * starts in a block of its own, and all groups use the same block ids. */
 struct qr_encoder_cache {
@@ -105,6 +129,7 @@ struct quire_context {
     struct qr_handle handle;
     struct quire_model *model;
     struct quire_kv_cache *kv;
+    struct quire_state_pool *states; /* NULL in models without recurrent layers */
     struct quire_threads *threads;
     const struct quire_allocator *allocator;
     uint32_t max_tokens, max_seqs, max_logits, max_seq_len;
@@ -116,17 +141,19 @@ struct quire_context {
     struct quire_plan *plan; /* of decoder steps; NULL without kv */
     struct qr_encoder_cache encoder;
     struct qr_rope_table rope[QR_ROPE_MAX_SETS];
-    float *x;     /* [hidden] residual stream */
-    float *h;     /* [hidden] normed input of a sublayer */
-    float *sub;   /* [hidden] output of a sublayer */
-    float *sub2;  /* [hidden] output of the second sublayer of parallel blocks, else NULL */
-    float *q;     /* [max_heads * head_dim] */
-    float *k, *v; /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
-    float *att;   /* [max_heads * v_head_dim] attention output */
-    float *gate;  /* [max_ffn_size] input of the down projection */
+    float *x;        /* [hidden] residual stream */
+    float *h;        /* [hidden] normed input of a sublayer */
+    float *sub;      /* [hidden] output of a sublayer */
+    float *sub2;     /* [hidden] output of the second of two parallel sublayers, else NULL */
+    float *q;        /* [max_heads * head_dim] */
+    float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
+    float *att;      /* [max_heads * v_head_dim] attention output */
+    float *att_gate; /* the same: gate of the output, later the gated output; NULL without */
+    float *gate;     /* [max_ffn_size] input of the down projection */
     struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
-    struct qr_moe_buffers moe;       /* all NULL in dense models */
+    struct qr_recurrent_buffers recurrent;
+    struct qr_moe_buffers moe; /* all NULL in dense models */
     struct qr_step_adapters adapters;
     float *head_in;  /* [max_logits][hidden] input of the LM head */
     float *head_mid; /* [max_logits][hidden] output of a head's dense layer; NULL without heads */

@@ -9,6 +9,7 @@
 #include "base/weight_type.h"
 #include "linear/dequantize.h"
 #include "model/arch/arch.h"
+#include "model/load/slices.h"
 #include "model/load/tensor_map.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
@@ -146,6 +147,7 @@ static bool can_adapt(enum qr_weight_role role)
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
     case QR_W_ATTN_O:
+    case QR_W_ATTN_GATE:
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_KV_A:
     case QR_W_FFN_GATE:

@@ -11,6 +11,16 @@
 #include "model/load/types.h"
 #include <quire/model.h>
 
+/* Recurrent layer: vectors as the kernels read them, and its place in the state of a sequence. */
+struct qr_recurrent_weights {
+    const float *conv;      /* [taps][channels of q, k and v]; NULL without convolution */
+    const float *conv_bias; /* [channels]; NULL: none */
+    /* [decays of a token] -exp(A_log), multiplied by step sizes; Mamba-1: [key_dim][channels];
+     * lightning attention: [heads] the decays themselves */
+    const float *decay;
+    size_t tail, state; /* offsets in floats: last inputs of the convolution; state */
+};
+
 /* Weights of a layer by role, NULL if absent. Matrices (qr_role_is_matrix) are packed, vectors are
  * f32. */
 struct qr_model_layer {
@@ -23,6 +33,7 @@ struct qr_model_layer {
     const float *k_scale, *v_scale; /* [n_kv_heads] fp8_e4m3 scales of the checkpoint, or NULL */
     uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
     uint32_t plan_group;            /* layers of a plan group share its work items */
+    struct qr_recurrent_weights recurrent;
 };
 
 /* KV groups and plan groups. */
@@ -59,6 +70,8 @@ struct quire_model {
     struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
+    uint64_t state_bytes;            /* recurrent state of one sequence; 0: none */
+    uint32_t n_recurrent;            /* layers with one */
     uint32_t n_contexts, n_adapters; /* atomic */
 };
 

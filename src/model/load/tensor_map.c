@@ -8,6 +8,8 @@
 #include "model/arch/arch.h"
 #include "model/config/unknown.h"
 #include "model/load/kv_scales.h"
+#include "model/load/role_presence.h"
+#include "model/load/slices.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <stdio.h>
@@ -83,54 +85,6 @@ static void choose_prefix(struct qr_weights *w)
 
 /* ---- Shapes */
 
-/* Fused QKV: consecutive blocks [q; k; v], one for all heads or one per KV head. */
-static struct qr_slice_layout qkv_layout(const struct qr_model_config *c,
-                                         const struct qr_layer_config *l, unsigned slice)
-{
-    const bool by_head = slice >= QR_SLICE_HEAD_Q;
-    const unsigned part = slice - (by_head ? QR_SLICE_HEAD_Q : QR_SLICE_Q); /* 0, 1, 2 */
-    const uint64_t n_blocks = by_head ? l->n_kv_heads : 1, heads = l->n_heads / n_blocks,
-                   kv_heads = l->n_kv_heads / n_blocks;
-    const uint64_t size[] = { heads * c->head_dim, kv_heads * c->head_dim,
-                              kv_heads * c->v_head_dim };
-    const uint64_t block = size[0] + size[1] + size[2];
-    const uint64_t first = part == 0 ? 0 : part == 1 ? size[0] : size[0] + size[1];
-    return (struct qr_slice_layout){ first, size[part], block, n_blocks * block };
-}
-
-/* W_UK and W_UV of a head are consecutive rows. Transposed, they are columns, W_UK's first. */
-static struct qr_slice_layout latent_layout(const struct qr_model_config *c, unsigned slice,
-                                            uint64_t own)
-{
-    const uint64_t both = (uint64_t)c->mla.qk_nope_dim + c->v_head_dim;
-    if (slice == QR_SLICE_LATENT_V)
-        return (struct qr_slice_layout){ c->mla.qk_nope_dim, own, own, both };
-    return (struct qr_slice_layout){ 0, own, own, slice & QR_SLICE_TRANSPOSED ? own : both };
-}
-
-struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned slice,
-                                       uint32_t layer, uint64_t own)
-{
-    switch ((enum qr_slice)(slice & ~(unsigned)QR_SLICE_TRANSPOSED)) {
-    case QR_SLICE_GATE:
-        return (struct qr_slice_layout){ 0, own, own, 2 * own };
-    case QR_SLICE_UP:
-        return (struct qr_slice_layout){ own, own, own, 2 * own };
-    case QR_SLICE_GATE_EVEN:
-        return (struct qr_slice_layout){ 0, 1, 2, 2 * own };
-    case QR_SLICE_UP_ODD:
-        return (struct qr_slice_layout){ 1, 1, 2, 2 * own };
-    case QR_SLICE_LATENT_K:
-    case QR_SLICE_LATENT_V:
-        return latent_layout(c, slice, own);
-    case QR_SLICE_ALL:
-    case QR_SLICE_TRANSPOSED:
-        return (struct qr_slice_layout){ 0, own, own, own };
-    default:
-        return qkv_layout(c, &c->layers[layer], slice & ~(unsigned)QR_SLICE_TRANSPOSED);
-    }
-}
-
 /* Dimensions, fastest first. */
 struct shape {
     uint32_t n;
@@ -150,6 +104,39 @@ static struct shape expected_shape(bool vector, bool transposed, uint64_t whole,
     if (experts)
         s.dims[s.n++] = experts;
     return s;
+}
+
+/* Removes the dimensions of size 1. */
+static struct shape squeezed(uint32_t n, const uint64_t *dims)
+{
+    struct shape s = { 0, { 1, 1, 1 } };
+    for (uint32_t i = 0; i < n && i < 4; i++)
+        if (dims[i] != 1) {
+            if (s.n == 3)
+                return (struct shape){ 4, { 0 } }; /* equals no other */
+            s.dims[s.n++] = dims[i];
+        }
+    return s;
+}
+
+/* Recurrent weights, which writers store with dimensions of size 1 in various places; vectors may
+ * have several dimensions (a norm per group). */
+static bool same_recurrent_shape(const struct qr_source_tensor *t, const struct shape *want,
+                                 bool vector)
+{
+    if (t->n_dims > 4)
+        return false;
+    if (vector) {
+        uint64_t n = 1;
+        for (uint32_t i = 0; i < t->n_dims; i++) {
+            if (t->dims[i] == 0 || n > want->dims[0] / t->dims[i])
+                return false;
+            n *= t->dims[i];
+        }
+        return n == want->dims[0];
+    }
+    const struct shape a = squeezed(t->n_dims, t->dims), b = squeezed(want->n, want->dims);
+    return a.n == b.n && memcmp(a.dims, b.dims, sizeof a.dims) == 0;
 }
 
 static bool same_shape(const struct qr_source_tensor *t, const struct shape *s)
@@ -250,7 +237,8 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
         &w->config, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
     const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
     QR_TRY(check_type(&t, vector, err));
-    if (!same_shape(&t, &shape))
+    const bool recurrent = role >= QR_W_REC_Q && role <= QR_W_REC_LAST;
+    if (recurrent ? !same_recurrent_shape(&t, &shape, vector) : !same_shape(&t, &shape))
         return wrong_shape(&t, &shape, err);
     const bool dequantize = transposed && qr_weight_type_info(t.type)->block_elems != 1;
     if (dequantize && l.group != l.whole)
@@ -384,6 +372,28 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
     return QUIRE_OK;
 }
 
+/* Transformers 5 writes the convolution over q, k and v as three tensors of equal size, whatever
+ * their channels. */
+static void detect_conv_thirds(struct qr_weights *w)
+{
+    struct qr_recurrent_config *r = &w->config.recurrent;
+    const uint64_t width = qr_recurrent_conv_width(r);
+    uint32_t layer = 0;
+    while (layer < w->config.n_layers && !qr_layer_recurs(&w->config.layers[layer]))
+        layer++;
+    char name[QR_NAME_MAX];
+    size_t tensor;
+    const struct qr_name_rule *rule_q =
+        layer < w->config.n_layers ? rule(w, QR_W_REC_CONV_Q, layer, 0, name) : NULL;
+    if (!rule_q || rule_q->slice != QR_SLICE_ALL || width % 3 != 0 ||
+        !qr_weights_source_find(w, name, &tensor))
+        return;
+    struct qr_source_tensor t;
+    qr_weights_source_tensor(w, tensor, &t);
+    r->conv_thirds =
+        t.n_dims == 3 && t.dims[2] == width / 3 && t.dims[2] != qr_recurrent_key_width(r);
+}
+
 static quire_status map_all_roles(struct qr_weights *w, uint8_t *used, struct quire_error *err)
 {
     for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
@@ -424,6 +434,7 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
                        qr_model_total_layers(&w->config));
     }
     choose_prefix(w);
+    detect_conv_thirds(w);
     quire_status s = map_all_roles(w, used, err);
     if (s == QUIRE_OK)
         s = set_outputs(w, err);

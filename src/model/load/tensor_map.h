@@ -13,16 +13,6 @@ struct qr_unknown_policy;
 quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
                                  struct quire_error *err);
 
-/* Units of a slice of a fused tensor: unit u is unit first + u / group * stride + u % group of the
- * tensor's `whole` units. See struct qr_weight. */
-struct qr_slice_layout {
-    uint64_t first, group, stride, whole;
-};
-
-/* own: number of units of the role (rows, or elements of a vector). */
-struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned slice,
-                                       uint32_t layer, uint64_t own);
-
 /* Writes the name as the rules of a family have it, of a tensor of a Hugging Face checkpoint with
  * the nth (from 0) prefix of its language model; "" if the name lacks that prefix. False when there
  * are no more prefixes. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_roles.c - the roles that a model configuration implies, and the shape of each. */
+/* weight_roles.c - name, kind and shape of each weight role. */
 #include "model/load/weight_roles.h"
 
 /* Number of rows or columns in terms of the configuration. */
@@ -29,7 +29,24 @@ enum extent {
     NOPE,
     V_DIM,
     ONE,
-    LABELS
+    LABELS,
+    REC_KEYS,
+    REC_VALUES,
+    REC_Z_COLS,
+    REC_Z_RANK,
+    REC_DT,
+    REC_DT_COLS,
+    REC_DT_RANK,
+    REC_HEADS,
+    REC_X_ROWS,
+    REC_CONV_QS,
+    REC_CONV_KS,
+    REC_CONV_VS,
+    REC_TAPS,
+    REC_A_ROWS,
+    REC_A_COLS,
+    REC_STATE,
+    REC_NORM
 };
 
 static const struct {
@@ -75,6 +92,7 @@ static const struct {
     [QR_W_ATTN_Q_NORMS] = { "attn_q_norms", NONE, HEAD_DIM },
     [QR_W_ATTN_K_NORMS] = { "attn_k_norms", NONE, HEAD_DIM },
     [QR_W_ATTN_SINKS] = { "attn_sinks", NONE, HEADS },
+    [QR_W_ATTN_GATE] = { "attn_gate", O_COLS, HIDDEN },
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
@@ -97,6 +115,29 @@ static const struct {
     [QR_W_CROSS_O_BIAS] = { "cross_o_bias", NONE, HIDDEN },
     [QR_W_CROSS_POST_NORM] = { "cross_post_norm", NONE, HIDDEN },
     [QR_W_CROSS_POST_NORM_BIAS] = { "cross_post_norm_bias", NONE, HIDDEN },
+    [QR_W_REC_Q] = { "rec_q", REC_KEYS, HIDDEN },
+    [QR_W_REC_K] = { "rec_k", REC_KEYS, HIDDEN },
+    [QR_W_REC_V] = { "rec_v", REC_VALUES, HIDDEN },
+    [QR_W_REC_Z] = { "rec_z", REC_VALUES, REC_Z_COLS },
+    [QR_W_REC_Z_A] = { "rec_z_a", REC_Z_RANK, HIDDEN },
+    [QR_W_REC_DT] = { "rec_dt", REC_DT, REC_DT_COLS },
+    [QR_W_REC_DT_A] = { "rec_dt_a", REC_DT_RANK, HIDDEN },
+    [QR_W_REC_BETA] = { "rec_beta", REC_HEADS, HIDDEN },
+    [QR_W_REC_X] = { "rec_x", REC_X_ROWS, REC_VALUES },
+    [QR_W_REC_OUT] = { "rec_out", HIDDEN, REC_VALUES },
+    [QR_W_REC_CONV_Q] = { "rec_conv_q", REC_CONV_QS, REC_TAPS },
+    [QR_W_REC_CONV_K] = { "rec_conv_k", REC_CONV_KS, REC_TAPS },
+    [QR_W_REC_CONV_V] = { "rec_conv_v", REC_CONV_VS, REC_TAPS },
+    [QR_W_REC_CONV_Q_BIAS] = { "rec_conv_q_bias", NONE, REC_KEYS },
+    [QR_W_REC_CONV_K_BIAS] = { "rec_conv_k_bias", NONE, REC_KEYS },
+    [QR_W_REC_CONV_V_BIAS] = { "rec_conv_v_bias", NONE, REC_VALUES },
+    [QR_W_REC_A] = { "rec_a", REC_A_ROWS, REC_A_COLS },
+    [QR_W_REC_D] = { "rec_d", NONE, REC_HEADS },
+    [QR_W_REC_DT_BIAS] = { "rec_dt_bias", NONE, REC_DT },
+    [QR_W_REC_DT_NORM] = { "rec_dt_norm", NONE, REC_DT_RANK },
+    [QR_W_REC_B_NORM] = { "rec_b_norm", NONE, REC_STATE },
+    [QR_W_REC_C_NORM] = { "rec_c_norm", NONE, REC_STATE },
+    [QR_W_REC_NORM] = { "rec_norm", NONE, REC_NORM },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
@@ -142,8 +183,19 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
     case QR_W_ATTN_O:
+    case QR_W_ATTN_GATE:
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_KV_A:
+    case QR_W_REC_Q:
+    case QR_W_REC_K:
+    case QR_W_REC_V:
+    case QR_W_REC_Z:
+    case QR_W_REC_Z_A:
+    case QR_W_REC_DT:
+    case QR_W_REC_DT_A:
+    case QR_W_REC_BETA:
+    case QR_W_REC_X:
+    case QR_W_REC_OUT:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
@@ -178,6 +230,47 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
 const char *qr_weight_role_name(enum qr_weight_role role)
 {
     return (unsigned)role < QR_W_N_ROLES ? roles[role].name : "unknown role";
+}
+
+static uint64_t recurrent_extent(const struct qr_model_config *c, enum extent e)
+{
+    const struct qr_recurrent_config *r = &c->recurrent;
+    switch (e) {
+    case REC_KEYS:
+        return qr_recurrent_key_width(r);
+    case REC_VALUES:
+        return qr_recurrent_value_width(r);
+    case REC_Z_COLS:
+        return r->gate_rank ? r->gate_rank : c->hidden_size;
+    case REC_Z_RANK:
+        return r->gate_rank;
+    case REC_DT:
+        return qr_recurrent_dt_width(r);
+    case REC_DT_COLS:
+        return r->dt_rank ? r->dt_rank : c->hidden_size;
+    case REC_DT_RANK:
+        return r->dt_rank;
+    case REC_X_ROWS:
+        return (uint64_t)r->dt_rank + 2 * (uint64_t)r->key_dim;
+    case REC_CONV_QS:
+    case REC_CONV_KS:
+    case REC_CONV_VS:
+        if (r->conv_thirds)
+            return qr_recurrent_conv_width(r) / 3;
+        return e == REC_CONV_VS ? qr_recurrent_value_width(r) : qr_recurrent_key_width(r);
+    case REC_TAPS:
+        return r->conv_taps;
+    case REC_A_ROWS: /* Mamba-1 has a row per channel, the others one vector */
+        return r->kind == QR_RECURRENT_MAMBA1 ? r->n_heads : 0;
+    case REC_A_COLS:
+        return r->kind == QR_RECURRENT_MAMBA1 ? r->key_dim : r->n_heads;
+    case REC_STATE:
+        return r->key_dim;
+    case REC_NORM:
+        return r->norm_per_head ? r->norm_dim : qr_recurrent_value_width(r);
+    default:
+        return r->n_heads;
+    }
 }
 
 /* No product overflows: qr_model_config_validate bounds the factors. */
@@ -238,8 +331,9 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->v_head_dim;
     case ONE:
         return 1;
+    default:
+        return recurrent_extent(c, (enum extent)e);
     }
-    return 0;
 }
 
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
@@ -248,225 +342,4 @@ void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, 
     const struct qr_layer_config *l = &cfg->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     *rows = extent(cfg, l, roles[role].rows);
     *cols = extent(cfg, l, roles[role].cols);
-}
-
-static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
-
-/* Norms of the input and output of a sublayer depend on the kind of block. */
-static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_weight_role role,
-                                      const struct qr_layer_config *l)
-{
-    const bool output = c->block == QR_BLOCK_SANDWICH_NORM || c->block == QR_BLOCK_OUTPUT_NORM ||
-                        c->block == QR_BLOCK_POST_NORM;
-    const bool input = c->block != QR_BLOCK_OUTPUT_NORM && c->block != QR_BLOCK_POST_NORM;
-    const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
-    switch (role) {
-    case QR_W_ATTN_NORM:
-    case QR_W_ATTN_NORM_BIAS:
-        return required_if(input && !l->skip_attn_norm);
-    case QR_W_CROSS_NORM:
-    case QR_W_CROSS_NORM_BIAS:
-        return required_if(input && cross);
-    case QR_W_CROSS_POST_NORM:
-    case QR_W_CROSS_POST_NORM_BIAS:
-        return required_if(output && cross);
-    case QR_W_FFN_NORM:
-    case QR_W_FFN_NORM_BIAS:
-        return required_if(input && c->block != QR_BLOCK_PARALLEL);
-    case QR_W_EMBD_NORM:
-    case QR_W_EMBD_NORM_BIAS:
-        return required_if(c->embedding_norm);
-    case QR_W_ENC_EMBD_NORM:
-    case QR_W_ENC_EMBD_NORM_BIAS:
-        return required_if(encoder && c->embedding_norm);
-    case QR_W_OUTPUT_NORM:
-    case QR_W_OUTPUT_NORM_BIAS:
-        return required_if(qr_model_has_final_norm(c));
-    case QR_W_ENC_OUTPUT_NORM:
-    case QR_W_ENC_OUTPUT_NORM_BIAS:
-        return required_if(encoder && qr_model_has_final_norm(c));
-    default:
-        return required_if(output);
-    }
-}
-
-/* The feed-forward network of a layer is dense or a mixture of experts. */
-static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_weight_role role,
-                                     bool moe)
-{
-    const struct qr_moe_config *m = &c->moe;
-    switch (role) {
-    case QR_W_FFN_GATE:
-        return required_if(!moe && c->ffn_gated);
-    case QR_W_FFN_GATE_BIAS:
-        return required_if(!moe && c->ffn_gated && c->bias.ffn_in);
-    case QR_W_FFN_UP:
-    case QR_W_FFN_DOWN:
-        return required_if(!moe);
-    case QR_W_FFN_UP_BIAS:
-        return required_if(!moe && c->bias.ffn_in);
-    case QR_W_FFN_DOWN_BIAS:
-        return required_if(!moe && c->bias.ffn_down);
-    case QR_W_ROUTER_BIAS:
-        return required_if(moe && m->router_bias);
-    case QR_W_ROUTER_CORRECTION:
-        return required_if(moe && m->correction);
-    case QR_W_EXPERT_GATE:
-        return required_if(moe && c->ffn_gated);
-    case QR_W_EXPERT_GATE_BIAS:
-        return required_if(moe && c->ffn_gated && m->expert_bias);
-    case QR_W_EXPERT_UP_BIAS:
-    case QR_W_EXPERT_DOWN_BIAS:
-        return required_if(moe && m->expert_bias);
-    case QR_W_SHARED_GATE:
-        return required_if(moe && m->shared_ffn_size && c->ffn_gated);
-    case QR_W_SHARED_UP:
-    case QR_W_SHARED_DOWN:
-        return required_if(moe && m->shared_ffn_size);
-    case QR_W_SHARED_ROUTER:
-        return required_if(moe && m->shared_gate);
-    default: /* router, experts */
-        return required_if(moe);
-    }
-}
-
-static bool is_ffn_weight(enum qr_weight_role role)
-{
-    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
-}
-
-/* MLA has low-rank projections of keys and values, and in some models of queries. */
-static enum qr_presence latent_presence(const struct qr_mla_config *m, enum qr_weight_role role)
-{
-    switch (role) {
-    case QR_W_LATENT_Q_A:
-    case QR_W_LATENT_Q_NORM:
-        return required_if(m->q_lora_rank != 0);
-    case QR_W_LATENT_UK_ROWS:
-        return required_if(m->expand);
-    default:
-        return required_if(m->kv_lora_rank != 0);
-    }
-}
-
-/* Projections of self attention and cross attention, which have the same biases. */
-static enum qr_presence projection_presence(const struct qr_model_config *c,
-                                            enum qr_weight_role role)
-{
-    switch (role) {
-    case QR_W_ATTN_Q_BIAS:
-    case QR_W_CROSS_Q_BIAS:
-        return required_if(c->bias.q);
-    case QR_W_ATTN_K_BIAS:
-    case QR_W_CROSS_K_BIAS:
-        return required_if(c->bias.k);
-    case QR_W_ATTN_V_BIAS:
-    case QR_W_CROSS_V_BIAS:
-        return required_if(c->bias.v);
-    case QR_W_ATTN_O_BIAS:
-    case QR_W_CROSS_O_BIAS:
-        return required_if(c->bias.o);
-    default:
-        return QR_REQUIRED;
-    }
-}
-
-/* Roles of the classification head. */
-static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
-{
-    const bool dense = role == QR_W_CLASS_DENSE || role == QR_W_CLASS_DENSE_BIAS;
-    if (c->class_head == QR_CLASS_NONE || (dense && c->class_head != QR_CLASS_DENSE))
-        return QR_ABSENT;
-    return qr_role_is_matrix(role) ? QR_REQUIRED : QR_OPTIONAL;
-}
-
-/* Roles outside of the layers, except norms. */
-static enum qr_presence global_presence(const struct qr_model_config *c, enum qr_weight_role role)
-{
-    const bool encoder = c->kind == QR_MODEL_ENCODER;
-    switch (role) {
-    /* the file decides: an output matrix in it is used even if the config says tied */
-    case QR_W_OUTPUT:
-        return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
-    case QR_W_OUTPUT_BIAS:
-        return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
-    case QR_W_POS_EMBD:
-        return required_if(c->learned_positions);
-    case QR_W_ENC_POS_EMBD:
-        return required_if(c->learned_positions && c->n_encoder_layers);
-    case QR_W_TYPE_EMBD:
-        return required_if(c->n_token_types != 0);
-    case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
-        return c->class_head == QR_CLASS_MASKED ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
-    case QR_W_POOLER:
-        return c->class_head == QR_CLASS_POOLER ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
-    case QR_W_CLASS_DENSE:
-    case QR_W_CLASS_DENSE_BIAS:
-    case QR_W_CLASS_OUT:
-    case QR_W_CLASS_OUT_BIAS:
-        return class_presence(c, role);
-    case QR_W_HEAD_DENSE_BIAS:
-    case QR_W_HEAD_NORM:
-    case QR_W_HEAD_NORM_BIAS:
-    case QR_W_POOLER_BIAS:
-        return encoder ? QR_OPTIONAL : QR_ABSENT;
-    default:
-        return QR_REQUIRED;
-    }
-}
-
-enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
-                                  uint32_t layer)
-{
-    const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
-    if (is_ffn_weight(role))
-        return ffn_presence(c, role, l->moe);
-    const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
-    const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
-    if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
-        return latent_presence(&c->mla, role);
-    switch (role) {
-    case QR_W_ATTN_K:
-    case QR_W_ATTN_V:
-        return required_if(c->mla.kv_lora_rank == 0);
-    case QR_W_ATTN_Q_NORM:
-    case QR_W_ATTN_K_NORM:
-        return required_if(qk);
-    case QR_W_ATTN_Q_NORMS:
-    case QR_W_ATTN_K_NORMS:
-        return required_if(c->qk_norm == QR_QK_NORM_HEADS);
-    case QR_W_ATTN_SINKS:
-        return required_if(c->sinks);
-    case QR_W_ATTN_REL_BIAS:
-        return required_if(c->relative_buckets && (layer == 0 || layer == c->n_layers));
-    case QR_W_OUTPUT_NORM:
-    case QR_W_EMBD_NORM:
-    case QR_W_ENC_OUTPUT_NORM:
-    case QR_W_ENC_EMBD_NORM:
-    case QR_W_ATTN_NORM:
-    case QR_W_ATTN_POST_NORM:
-    case QR_W_CROSS_NORM:
-    case QR_W_CROSS_POST_NORM:
-    case QR_W_FFN_NORM:
-    case QR_W_FFN_POST_NORM:
-        return weights ? norm_presence(c, role, l) : QR_ABSENT;
-    case QR_W_OUTPUT_NORM_BIAS:
-    case QR_W_EMBD_NORM_BIAS:
-    case QR_W_ENC_OUTPUT_NORM_BIAS:
-    case QR_W_ENC_EMBD_NORM_BIAS:
-    case QR_W_ATTN_NORM_BIAS:
-    case QR_W_ATTN_POST_NORM_BIAS:
-    case QR_W_CROSS_NORM_BIAS:
-    case QR_W_CROSS_POST_NORM_BIAS:
-    case QR_W_FFN_NORM_BIAS:
-    case QR_W_FFN_POST_NORM_BIAS:
-        return weights && c->bias.norm ? norm_presence(c, role, l) : QR_ABSENT;
-    default:
-        if (role < QR_W_FIRST_LAYER_ROLE)
-            return global_presence(c, role);
-        if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS &&
-            (l->encoder || !c->n_encoder_layers))
-            return QR_ABSENT;
-        return projection_presence(c, role);
-    }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_roles.h - the roles that a model configuration implies, and the shape of each. */
+/* weight_roles.h - name, kind and shape of each weight role. */
 #ifndef QR_MODEL_LOAD_WEIGHT_ROLES_H
 #define QR_MODEL_LOAD_WEIGHT_ROLES_H
 #include "model/arch/weight_role.h"
@@ -18,11 +18,6 @@ bool qr_role_is_stack(enum qr_weight_role role);
 /* Number of weights of a stack in a layer; 0: not a stack. */
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
                             uint32_t layer);
-
-/* Whether a model with this config has a weight of the role. */
-enum qr_presence { QR_ABSENT, QR_OPTIONAL, QR_REQUIRED };
-enum qr_presence qr_role_presence(const struct qr_model_config *cfg, enum qr_weight_role role,
-                                  uint32_t layer);
 
 /* *rows is 0 for vectors. */
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gguf_recurrent.c - recurrent layers in GGUF metadata and the tensor directory. */
+#include "model/config/gguf_recurrent.h"
+#include "base/error.h"
+#include "format/gguf.h"
+#include "model/arch/arch.h"
+#include "model/config/config.h"
+
+/* Compares the layers with the lists that newer files have. */
+static quire_status check_lists(const struct qr_gguf_source *s)
+{
+    static const char key[] = "attention.recurrent_layers";
+    char name[QR_GGUF_KEY_MAX];
+    enum qr_gguf_type type;
+    uint32_t interval;
+    QR_TRY(qr_gguf_source_u32_or(s, "full_attention_interval", 0, &interval)); /* says the same */
+    qr_gguf_source_key(s, key, name);
+    if (!qr_gguf_value_type(s->g, name, &type))
+        return QUIRE_OK;
+    struct qr_gguf_array list;
+    if (type != QR_GGUF_ARRAY)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools", name,
+                       s->cfg->n_layers);
+    QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
+    for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
+        bool recurs = false;
+        if (list.count != s->cfg->n_layers || !qr_gguf_array_bool(&list, i, &recurs))
+            return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools", name,
+                           s->cfg->n_layers);
+        if (recurs != qr_layer_recurs(&s->cfg->layers[i]))
+            return qr_fail(s->err, QUIRE_E_FORMAT,
+                           "metadata key %s says that layer %u %s recurrent, its tensors do not",
+                           name, i, recurs ? "is" : "is not");
+    }
+    return QUIRE_OK;
+}
+
+quire_status qr_gguf_read_mixers(const struct qr_gguf_source *s)
+{
+    const struct qr_recurrent_arch *r = s->arch->recurrent;
+    for (uint32_t i = 0; r && i < s->cfg->n_layers; i++) {
+        struct qr_layer_config *l = &s->cfg->layers[i];
+        const bool recurs = qr_gguf_source_has_role(s, QR_W_REC_CONV_V, i);
+        const bool ffn = qr_gguf_source_has_role(s, QR_W_FFN_UP, i) ||
+                         qr_gguf_source_has_role(s, QR_W_ROUTER, i);
+        l->mixer = (uint8_t)(recurs          ? r->mixer
+                             : l->n_kv_heads ? QR_MIXER_ATTENTION
+                                             : QR_MIXER_NONE);
+        l->no_ffn = !ffn;
+        l->output_norm = l->mixer == QR_MIXER_ATTENTION && r->attention_output_norm;
+        if (l->mixer == QR_MIXER_NONE && !ffn)
+            return qr_fail(s->err, QUIRE_E_FORMAT,
+                           "%s: layer %u has neither attention, a recurrent layer nor a "
+                           "feed-forward network",
+                           s->prefix, i);
+        if (qr_layer_attends(l) && (!l->n_heads || !l->n_kv_heads))
+            return qr_fail(s->err, QUIRE_E_FORMAT, "%s: layer %u has %u heads and %u kv heads",
+                           s->prefix, i, l->n_heads, l->n_kv_heads);
+    }
+    return r ? check_lists(s) : QUIRE_OK;
+}
+
+/* inner_size is the width of x; time_step_rank the number of heads, in Mamba-1 the rank of dt. */
+static quire_status read_ssm(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    uint32_t inner, heads;
+    QR_TRY(qr_gguf_source_u32(s, "ssm.inner_size", &inner));
+    QR_TRY(qr_gguf_source_u32(s, "ssm.state_size", &r->key_dim));
+    QR_TRY(qr_gguf_source_u32(s, "ssm.conv_kernel", &r->conv_taps));
+    QR_TRY(qr_gguf_source_u32(s, "ssm.time_step_rank", &heads));
+    if (r->kind == QR_RECURRENT_MAMBA1) {
+        r->n_heads = inner;
+        r->n_key_heads = r->value_dim = 1;
+        r->dt_rank = heads;
+        return qr_gguf_source_bool_or(s, "ssm.dt_b_c_rms", r->dt_norms, &r->dt_norms);
+    }
+    QR_TRY(qr_gguf_source_u32(s, "ssm.group_count", &r->n_key_heads));
+    if (heads == 0 || inner % heads != 0)
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "%s.ssm.inner_size %u is not a multiple of ssm.time_step_rank %u", s->prefix,
+                       inner, heads);
+    r->n_heads = heads;
+    r->value_dim = inner / heads;
+    return QUIRE_OK;
+}
+
+static quire_status read_sizes(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    switch (r->kind) {
+    case QR_RECURRENT_SHORT_CONV:
+        r->n_heads = r->n_key_heads = s->cfg->hidden_size;
+        r->key_dim = r->value_dim = 1;
+        return qr_gguf_source_u32(s, "shortconv.l_cache", &r->conv_taps);
+    case QR_RECURRENT_MAMBA1:
+    case QR_RECURRENT_MAMBA2:
+        return read_ssm(s);
+    case QR_RECURRENT_DELTA:
+        if (!r->vector_decay)
+            return read_ssm(s);
+        QR_TRY(qr_gguf_source_u32(s, "kda.head_dim", &r->key_dim));
+        QR_TRY(qr_gguf_source_u32(s, "ssm.conv_kernel", &r->conv_taps));
+        r->value_dim = r->key_dim;
+        r->n_heads = r->n_key_heads = s->cfg->layers[0].n_heads;
+        return QUIRE_OK;
+    default:
+        return qr_fail(s->err, QUIRE_E_INTERNAL, "recurrent layers of kind %d in a GGUF file",
+                       (int)r->kind);
+    }
+}
+
+quire_status qr_gguf_read_recurrent(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    uint32_t first = 0;
+    if (!s->arch->recurrent)
+        return QUIRE_OK;
+    while (first < s->cfg->n_layers && !qr_layer_recurs(&s->cfg->layers[first]))
+        first++;
+    QR_TRY(read_sizes(s));
+    r->log_decay = false;
+    r->tiled_heads = s->arch->recurrent->gguf_tiled_heads;
+    r->conv_bias = qr_gguf_source_has_role(s, QR_W_REC_CONV_V_BIAS, first);
+    /* the norms of Mamba-1 without weights have a fixed epsilon */
+    r->dt_norm_eps = r->norm_weights ? s->cfg->norm_eps : 1e-6f;
+    if (s->arch->hf_falcon_h1)
+        r->output = qr_gguf_source_has_role(s, QR_W_REC_NORM, first) ? QR_RECURRENT_OUT_GATE_NORM
+                                                                     : QR_RECURRENT_OUT_GATED;
+    return QUIRE_OK;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hf_recurrent.c - sizes and options of recurrent layers in config.json. */
+#include "model/config/hf_recurrent.h"
+#include "base/error.h"
+#include "model/arch/arch.h"
+#include "model/config/limits.h"
+#include <math.h>
+#include <string.h>
+
+/* A size that may be the string "auto" or missing; *out is then unchanged. */
+static quire_status read_auto(const struct qr_hf_source *h, const char *key, uint32_t *out)
+{
+    const char *text = qr_json_string(qr_hf_json(h, key));
+    bool has;
+    if (text && strcmp(text, "auto") == 0)
+        return QUIRE_OK;
+    return qr_hf_u32_opt(h, key, out, &has);
+}
+
+/* Checks that mamba_n_heads * mamba_d_head is the inner size that the file gives, as `inner` or
+ * hidden_size * mamba_expand. */
+static quire_status check_inner(const struct qr_hf_source *h)
+{
+    const struct qr_recurrent_config *r = &h->cfg->recurrent;
+    uint32_t inner = 0, expand = 0;
+    bool has, scales;
+    QR_TRY(qr_hf_u32_opt(h, "mamba_d_ssm", &inner, &has));
+    QR_TRY(qr_hf_u32_opt(h, "mamba_expand", &expand, &scales));
+    const uint64_t want = has      ? inner
+                          : scales ? (uint64_t)expand * h->cfg->hidden_size
+                                   : (uint64_t)r->n_heads * r->value_dim;
+    if ((uint64_t)r->n_heads * r->value_dim != want)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: %s %u times %s %u is not the inner size %llu",
+                       qr_hf_name(h, "mamba_n_heads"), r->n_heads, qr_hf_name(h, "mamba_d_head"),
+                       r->value_dim, (unsigned long long)want);
+    return QUIRE_OK;
+}
+
+/* Every time step limit is an interval without effect: softplus is not negative. */
+static quire_status check_limits(const struct qr_hf_source *h)
+{
+    const struct qr_json *list = qr_hf_json(h, "time_step_limit");
+    double low = 0;
+    if (!qr_json_is_array(list))
+        return QUIRE_OK;
+    /* Infinity: a literal, which is read as null, or an object of newer writers */
+    const struct qr_json *top = qr_json_at(list, 1);
+    const char *text = qr_json_string(qr_json_get(top, "__float__"));
+    const bool open = qr_json_is_null(top) || (text && strcmp(text, "Infinity") == 0);
+    if (qr_json_size(list) == 2 && qr_json_is_f64(qr_json_at(list, 0), &low) && low == 0 && open)
+        return QUIRE_OK;
+    return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                   "config.json: time_step_limit other than 0 to Infinity is not supported");
+}
+
+static quire_status read_mamba2(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    uint32_t expand = 2;
+    bool has;
+    QR_TRY(qr_hf_u32(h, "mamba_n_heads", &r->n_heads));
+    QR_TRY(qr_hf_u32(h, "mamba_d_state", &r->key_dim));
+    QR_TRY(qr_hf_u32(h, "mamba_n_groups", &r->n_key_heads));
+    QR_TRY(qr_hf_u32(h, "mamba_d_conv", &r->conv_taps));
+    QR_TRY(qr_hf_u32_opt(h, "mamba_expand", &expand, &has));
+    if (r->n_heads)
+        r->value_dim = (uint32_t)((uint64_t)expand * h->cfg->hidden_size / r->n_heads);
+    QR_TRY(read_auto(h, "mamba_d_head", &r->value_dim));
+    QR_TRY(check_limits(h));
+    return check_inner(h);
+}
+
+static quire_status read_mamba1(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    uint32_t expand = 2;
+    bool has;
+    QR_TRY(qr_hf_u32(h, "mamba_d_state", &r->key_dim));
+    QR_TRY(qr_hf_u32(h, "mamba_d_conv", &r->conv_taps));
+    QR_TRY(qr_hf_u32_opt(h, "mamba_expand", &expand, &has));
+    const uint64_t inner = (uint64_t)expand * h->cfg->hidden_size;
+    r->n_heads = inner > UINT32_MAX ? UINT32_MAX : (uint32_t)inner;
+    QR_TRY(qr_hf_u32_opt(h, "mamba_inner", &r->n_heads, &has)); /* by way of aliases */
+    if (has && r->n_heads != inner)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: intermediate_size %u is not expand %u times hidden_size %u",
+                       r->n_heads, expand, h->cfg->hidden_size);
+    r->value_dim = r->n_key_heads = 1;
+    r->dt_rank = (h->cfg->hidden_size + 15) / 16;
+    return read_auto(h, "mamba_dt_rank", &r->dt_rank);
+}
+
+static quire_status read_delta(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    bool negative = false;
+    QR_TRY(qr_hf_u32(h, "linear_num_value_heads", &r->n_heads));
+    QR_TRY(qr_hf_u32(h, "linear_num_key_heads", &r->n_key_heads));
+    QR_TRY(qr_hf_u32(h, "linear_key_head_dim", &r->key_dim));
+    QR_TRY(qr_hf_u32(h, "linear_value_head_dim", &r->value_dim));
+    QR_TRY(qr_hf_u32(h, "linear_conv_kernel_dim", &r->conv_taps));
+    QR_TRY(qr_hf_bool(h, "linear_allow_neg_eigval", false, &negative));
+    r->beta_scale = negative ? 2 : 1;
+    return QUIRE_OK;
+}
+
+/* Kimi Linear: queries, keys and values have the same heads. */
+static quire_status read_kda(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    QR_TRY(qr_hf_u32(h, "linear_num_heads", &r->n_heads));
+    QR_TRY(qr_hf_u32(h, "linear_head_dim", &r->key_dim));
+    QR_TRY(qr_hf_u32(h, "linear_conv_kernel_dim", &r->conv_taps));
+    r->n_key_heads = r->n_heads;
+    r->value_dim = r->key_dim;
+    return QUIRE_OK;
+}
+
+static quire_status read_kind(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    switch (r->kind) {
+    case QR_RECURRENT_SHORT_CONV:
+        r->n_heads = r->n_key_heads = h->cfg->hidden_size;
+        r->key_dim = r->value_dim = 1;
+        return qr_hf_u32(h, "conv_L_cache", &r->conv_taps);
+    case QR_RECURRENT_MAMBA1:
+        return read_mamba1(h);
+    case QR_RECURRENT_MAMBA2:
+        return read_mamba2(h);
+    case QR_RECURRENT_DELTA:
+        return r->vector_decay ? read_kda(h) : read_delta(h);
+    default: /* lightning attention has the heads of the attention layers */
+        r->n_heads = r->n_key_heads = h->cfg->layers[0].n_heads;
+        r->key_dim = r->value_dim = h->cfg->head_dim;
+        return QUIRE_OK;
+    }
+}
+
+/* Falcon-H1: factors of the inputs and outputs of every part. */
+static quire_status read_falcon_h1(const struct qr_hf_source *h)
+{
+    struct qr_model_config *c = h->cfg;
+    struct qr_recurrent_config *r = &c->recurrent;
+    double attention_in, attention_out, key, head, embedding, in, out, part;
+    QR_TRY(qr_hf_f64(h, "attention_in_multiplier", &attention_in));
+    QR_TRY(qr_hf_f64(h, "attention_out_multiplier", &attention_out));
+    QR_TRY(qr_hf_f64(h, "key_multiplier", &key));
+    QR_TRY(qr_hf_f64(h, "lm_head_multiplier", &head));
+    QR_TRY(qr_hf_f64(h, "embedding_multiplier", &embedding));
+    QR_TRY(qr_hf_f64(h, "ssm_in_multiplier", &in));
+    QR_TRY(qr_hf_f64(h, "ssm_out_multiplier", &out));
+    /* scores are products of two scaled inputs; rotation keeps factors */
+    c->attention_scale *= (float)(attention_in * attention_in * key);
+    c->attention_out_scale = (float)(attention_in * attention_out);
+    c->logit_scale = (float)head;
+    c->embedding_scale = (float)embedding;
+    r->out_scale = (float)out;
+    const struct qr_json *parts = qr_hf_json(h, "ssm_multipliers"),
+                         *mlp = qr_hf_json(h, "mlp_multipliers");
+    for (size_t i = 0; i < 5; i++) {
+        if (!qr_json_is_f64(qr_json_at(parts, i), &part))
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: ssm_multipliers must list 5 numbers");
+        r->part_scales[i] = (float)(part * in);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        if (!qr_json_is_f64(qr_json_at(mlp, i), &part))
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: mlp_multipliers must list 2 numbers");
+        *(i ? &c->ffn_out_scale : &c->ffn_gate_scale) = (float)part;
+    }
+    return QUIRE_OK;
+}
+
+/* MiniMax: factors of the residual stream and of each sublayer. */
+static quire_status read_minimax(const struct qr_hf_source *h)
+{
+    static const char *const alpha[] = { "full_attn_alpha_factor", "linear_attn_alpha_factor",
+                                         "mlp_alpha_factor" },
+                             *const beta[] = { "full_attn_beta_factor", "linear_attn_beta_factor",
+                                               "mlp_beta_factor" };
+    for (size_t i = 0; i < 3; i++) {
+        double a, b;
+        QR_TRY(qr_hf_f64(h, alpha[i], &a));
+        QR_TRY(qr_hf_f64(h, beta[i], &b));
+        h->cfg->norm_alpha[i] = (float)a;
+        h->cfg->norm_beta[i] = (float)b;
+    }
+    return QUIRE_OK;
+}
+
+/* Output norms and gates, which follow from the sizes and the family. */
+static quire_status read_output(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    bool norm = true, before = false;
+    if (!h->arch->hf_falcon_h1)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_bool(h, "mamba_rms_norm", true, &norm));
+    QR_TRY(qr_hf_bool(h, "mamba_norm_before_gate", false, &before));
+    r->output = !norm    ? QR_RECURRENT_OUT_GATED
+                : before ? QR_RECURRENT_OUT_NORM_GATE
+                         : QR_RECURRENT_OUT_GATE_NORM;
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_read_recurrent(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    double eps = (double)h->cfg->norm_eps;
+    bool has;
+    if (!h->arch->recurrent)
+        return QUIRE_OK;
+    r->log_decay = true;
+    QR_TRY(read_kind(h));
+    QR_TRY(read_output(h));
+    if (r->dt_norms) {
+        QR_TRY(qr_hf_f64_opt(h, "mixer_rms_eps", &eps, &has));
+        r->dt_norm_eps = (float)eps;
+    }
+    if (r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_MAMBA2)
+        QR_TRY(qr_hf_bool(h, "mamba_conv_bias", true, &r->conv_bias));
+    if (h->arch->hf_falcon_h1)
+        QR_TRY(read_falcon_h1(h));
+    return h->arch->hf_minimax ? read_minimax(h) : QUIRE_OK;
+}

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_recurrent.c - the recurrent sublayer: norm, projections, convolution, recurrence, gate,
+ * output projection. Formulas: docs/numerics.md, "Recurrent layers". */
+#include "model/forward/layer_recurrent.h"
+#include "base/threads.h"
+#include "model/forward/norm.h"
+#include "model/forward/projection.h"
+#include "model/forward/recurrent_scan.h"
+#include "model/forward/thread_state.h"
+#include <math.h>
+#include <string.h>
+
+/* Projections of the layer's input, and of its low-rank parts, into the buffers. */
+static void project_input(const struct qr_recurrent *x, const float *src,
+                          const struct quire_team *team)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    struct qr_packed *const *mat = x->layer->mat;
+    const struct qr_projection all[] = {
+        { mat[QR_W_REC_Q], NULL, b->in, QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_K], NULL, b->in + x->keys, QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_V], NULL, b->in + 2 * x->keys, QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_BETA], NULL, b->beta, QR_NO_ADAPTER_SITE },
+        { r->gate_rank ? mat[QR_W_REC_Z_A] : mat[QR_W_REC_Z], NULL, r->gate_rank ? b->low_z : b->z,
+          QR_NO_ADAPTER_SITE },
+        { r->dt_rank ? mat[QR_W_REC_DT_A] : mat[QR_W_REC_DT], NULL, r->dt_rank ? b->low : b->dt,
+          QR_NO_ADAPTER_SITE },
+    };
+    enum { N = sizeof all / sizeof all[0], QKV = 3 };
+    struct qr_projection used[N];
+    const struct qr_packed *w[N];
+    size_t strides[N];
+    int n = 0;
+    for (size_t i = 0; i < N; i++)
+        if (all[i].w) {
+            strides[n] = i < QKV ? x->in_width : 0;
+            w[n] = all[i].w;
+            used[n++] = all[i];
+        }
+    struct qr_act act;
+    qr_convert_input(x->s, &act, w, n, src, x->s->n_tokens, team);
+    qr_project_strided(x->s, &act, used, strides, (size_t)n, team);
+    quire_team_barrier(team);
+}
+
+/* out = src W^T for one matrix, with barriers. */
+static void project_one(const struct qr_step *s, const struct qr_packed *w, const float *src,
+                        float *out, const struct quire_team *team)
+{
+    const struct qr_projection p = { w, NULL, out, QR_NO_ADAPTER_SITE };
+    struct qr_act act;
+    qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
+    qr_project(s, &act, &p, 1, team);
+    quire_team_barrier(team);
+}
+
+/* Second products of low-rank projections. */
+static void project_low_rank(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    if (x->config->dt_rank)
+        project_one(x->s, x->layer->mat[QR_W_REC_DT], b->low, b->dt, team);
+    if (x->config->gate_rank)
+        project_one(x->s, x->layer->mat[QR_W_REC_Z], b->low_z, b->z, team);
+}
+
+/* Mamba-1: dt, B and C from the convolved channels; dt through its low-rank product. */
+static void project_channels(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    float *const *vec = x->layer->vec;
+    const size_t rank = r->dt_rank, keys = r->key_dim, width = rank + 2 * keys;
+    size_t begin, end;
+    project_one(x->s, x->layer->mat[QR_W_REC_X], b->conv, b->low, team);
+    qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
+    for (size_t t = begin; t < end; t++) {
+        float *low = b->low + t * width;
+        if (r->dt_norms) {
+            k->rms_norm(low, low, vec[QR_W_REC_DT_NORM], 0, r->dt_norm_eps, rank);
+            k->rms_norm(low + rank, low + rank, vec[QR_W_REC_B_NORM], 0, r->dt_norm_eps, keys);
+            k->rms_norm(low + rank + keys, low + rank + keys, vec[QR_W_REC_C_NORM], 0,
+                        r->dt_norm_eps, keys);
+        }
+        memcpy(b->low_z + t * rank, low, rank * sizeof *low);
+    }
+    quire_team_barrier(team);
+    project_one(x->s, x->layer->mat[QR_W_REC_DT], b->low_z, b->dt, team);
+}
+
+/* ---- Step sizes, decays, and the norm of queries and keys, by row */
+
+/* q and k of a head to length 1, q also / sqrt(key_dim): x / sqrt(sum of x^2 + 1e-6). */
+static void normalize_keys(const struct qr_recurrent *x, float *row)
+{
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    const size_t n = x->config->key_dim;
+    const float size = (float)n, unit = 1 / sqrtf(size);
+    for (size_t h = 0; h < 2 * (size_t)x->config->n_key_heads; h++, row += n) {
+        k->rms_norm(row, row, NULL, 0, 1e-6f / size, n);
+        k->scale(row, h < x->config->n_key_heads ? 1 / size : unit, n);
+    }
+}
+
+static void prepare_row(const struct qr_recurrent *x, size_t t)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    const size_t n = x->dt_width;
+    float *dt = b->dt + t * n;
+    if (r->kind == QR_RECURRENT_LIGHTNING) {
+        k->silu_mul(b->in + t * x->in_width, NULL, x->in_width);
+        return;
+    }
+    if (r->part_scales[4] != 1)
+        k->scale(dt, r->part_scales[4], n);
+    k->softplus(dt, x->layer->vec[QR_W_REC_DT_BIAS], n);
+    if (r->kind == QR_RECURRENT_MAMBA1)
+        return; /* its decays are computed with the states */
+    float *decay = b->decay + t * n;
+    memcpy(decay, dt, n * sizeof *dt);
+    k->exp_mul(decay, x->layer->recurrent.decay, n);
+    if (r->kind == QR_RECURRENT_DELTA) {
+        k->sigmoid_mul(b->beta + t * r->n_heads, NULL, r->beta_scale, r->n_heads);
+        normalize_keys(x, x->values_in + t * x->in_width);
+    }
+}
+
+static void prepare_rows(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    size_t begin, end;
+    qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
+    for (size_t t = begin; t < end; t++)
+        prepare_row(x, t);
+    quire_team_barrier(team);
+}
+
+/* ---- Output norm and gate, by row. The gated output replaces z. */
+
+static void norm_output(const struct qr_recurrent *x, float *row)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const float *w = x->layer->vec[QR_W_REC_NORM];
+    for (size_t i = 0; i < x->values; i += r->norm_dim)
+        x->s->ctx->model->kernels->rms_norm(row + i, row + i, r->norm_per_head ? w : w + i, 0,
+                                            r->norm_eps, r->norm_dim);
+}
+
+static const float *gate_rows(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    size_t begin, end;
+    if (r->output == QR_RECURRENT_OUT_PLAIN)
+        return b->out;
+    qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
+    for (size_t t = begin; t < end; t++) {
+        float *z = b->z + t * x->values, *out = b->out + t * x->values;
+        if (r->part_scales[0] != 1)
+            k->scale(z, r->part_scales[0], x->values);
+        if (r->output == QR_RECURRENT_OUT_NORM_GATE)
+            norm_output(x, out);
+        if (r->sigmoid_gate)
+            k->sigmoid_mul(z, out, 1, x->values);
+        else
+            k->silu_mul(z, out, x->values);
+        if (r->output == QR_RECURRENT_OUT_GATE_NORM)
+            norm_output(x, z);
+    }
+    quire_team_barrier(team);
+    return b->z;
+}
+
+static struct qr_recurrent describe(const struct qr_step *s, uint32_t i)
+{
+    const struct qr_recurrent_config *r = &s->ctx->model->config->recurrent;
+    const struct qr_recurrent_buffers *b = &s->ctx->recurrent;
+    struct qr_recurrent x = {
+        .s = s,
+        .layer = &s->ctx->model->layers[i],
+        .config = r,
+        .keys = (size_t)qr_recurrent_key_width(r),
+        .values = (size_t)qr_recurrent_value_width(r),
+        .dt_width = (size_t)qr_recurrent_dt_width(r),
+        .values_in = r->conv_taps ? b->conv : b->in,
+    };
+    x.in_width = 2 * x.keys + x.values;
+    return x;
+}
+
+void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
+                           const struct quire_team *team)
+{
+    const struct qr_model_config *c = s->ctx->model->config;
+    const struct qr_recurrent x = describe(s, i);
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    if (normed)
+        qr_norm_rows(s, x.layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x, c->hidden_size,
+                     t.begin, t.end);
+    project_input(&x, normed ? t.h : t.x, team);
+    if (x.config->kind == QR_RECURRENT_SHORT_CONV) {
+        qr_recurrent_short_conv(&x, team);
+    } else {
+        if (x.config->conv_taps)
+            qr_recurrent_convolve(&x, team);
+        if (x.config->kind == QR_RECURRENT_MAMBA1)
+            project_channels(&x, team);
+        else
+            project_low_rank(&x, team);
+        prepare_rows(&x, team);
+        qr_recurrent_scan(&x, team);
+    }
+    project_one(s, x.layer->mat[QR_W_REC_OUT], gate_rows(&x, team), out, team);
+}

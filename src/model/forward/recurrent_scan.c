@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recurrent_scan.c - states of the sequences of a step: checks, and the stages of a recurrent layer
+ * that read and advance them. Work units are (sequence, channels) or (sequence, head, columns), so
+ * no two threads share an element of a state. */
+#include "model/forward/recurrent_scan.h"
+#include "base/error.h"
+#include "base/threads.h"
+#include "recurrent/conv.h"
+#include "recurrent/scan.h"
+#include "recurrent/state_pool.h"
+#include <quire/attention.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { CHANNELS = 256 }; /* of a work unit of the convolution */
+
+/* ---- Slots of a step */
+
+/* Marks the slot; false if it was marked before. */
+static bool mark(uint64_t *marks, int32_t slot)
+{
+    const uint64_t bit = (uint64_t)1 << slot % 64;
+    const bool is_new = !(marks[slot / 64] & bit);
+    marks[slot / 64] |= bit;
+    return is_new;
+}
+
+quire_status qr_recurrent_place(const struct qr_step *s, struct quire_error *err)
+{
+    const struct quire_attention_batch *batch = s->args->batch;
+    const int32_t *slots = s->args->state_slots;
+    struct qr_recurrent_buffers *b = &s->ctx->recurrent;
+    if (!slots)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "args.state_slots is NULL: '%s' has recurrent layers",
+                       s->ctx->model->config->arch);
+    if (batch->tree_mask)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "args.batch.tree_mask: '%s' has recurrent layers, whose state follows one "
+                       "branch only",
+                       s->ctx->model->config->arch);
+    memset(b->marks, 0, b->n_marks * sizeof *b->marks);
+    b->n_runs = 0;
+    for (uint32_t i = 0; i < batch->n_seqs; i++) {
+        const int32_t begin = batch->query_start_loc[i], n = batch->query_start_loc[i + 1] - begin;
+        char name[48];
+        if (!n)
+            continue;
+        snprintf(name, sizeof name, "args.state_slots[%u]", i);
+        QR_TRY(qr_state_pool_check(s->ctx->states, slots[i], name, err));
+        if (!mark(b->marks, slots[i]))
+            return qr_fail(err, QUIRE_E_INVALID_ARG,
+                           "%s is %d, which an earlier sequence of the step has", name, slots[i]);
+        b->runs[b->n_runs++] = (struct qr_state_run){
+            .row = (uint32_t)begin,
+            .n = (uint32_t)n,
+            .fresh = batch->seq_lens[i] == n,
+            .state = qr_state_pool_slot(s->ctx->states, slots[i]),
+        };
+    }
+    return QUIRE_OK;
+}
+
+/* ---- Convolution */
+
+static size_t count_blocks(size_t n, size_t size) { return (n + size - 1) / size; }
+static size_t min_size(size_t a, size_t b) { return a < b ? a : b; }
+
+static struct qr_conv conv_of(const struct qr_recurrent *x, const struct qr_state_run *run,
+                              const float *in, size_t in_stride, float *out, size_t width)
+{
+    return (struct qr_conv){
+        .x = in + run->row * in_stride,
+        .out = out + run->row * width,
+        .x_stride = in_stride,
+        .out_stride = width,
+        .n_rows = run->n,
+        .w = x->layer->recurrent.conv,
+        .bias = x->layer->recurrent.conv_bias,
+        .width = width,
+        .taps = x->config->conv_taps,
+        .tail = run->state + x->layer->recurrent.tail,
+        .fresh = run->fresh,
+    };
+}
+
+void qr_recurrent_convolve(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    const size_t width = x->in_width, blocks = count_blocks(width, CHANNELS);
+    struct qr_work_steal loop =
+        qr_work_steal_begin(x->s->ctx->per_thread.counters, team, b->n_runs * blocks);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const struct qr_state_run *run = &b->runs[unit / blocks];
+        const size_t c0 = unit % blocks * CHANNELS, c1 = min_size(width, c0 + CHANNELS);
+        const struct qr_conv conv = conv_of(x, run, b->in, width, b->conv, width);
+        qr_conv_run(&conv, c0, c1, k);
+        for (size_t t = run->row; t < run->row + run->n; t++)
+            k->silu_mul(b->conv + t * width + c0, NULL, c1 - c0);
+    }
+    quire_team_barrier(team);
+}
+
+void qr_recurrent_short_conv(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    const size_t n = x->values, width = x->in_width, blocks = count_blocks(n, CHANNELS);
+    struct qr_work_steal loop =
+        qr_work_steal_begin(x->s->ctx->per_thread.counters, team, b->n_runs * blocks);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const struct qr_state_run *run = &b->runs[unit / blocks];
+        const size_t c0 = unit % blocks * CHANNELS, c1 = min_size(n, c0 + CHANNELS);
+        for (size_t t = run->row; t < run->row + run->n; t++) {
+            float *q = b->in + t * width, *key = q + n, *value = key + n;
+            for (size_t c = c0; c < c1; c++)
+                value[c] *= key[c];
+        }
+        const struct qr_conv conv = conv_of(x, run, b->in + 2 * n, width, b->out, n);
+        qr_conv_run(&conv, c0, c1, k);
+        for (size_t t = run->row; t < run->row + run->n; t++)
+            for (size_t c = c0; c < c1; c++)
+                b->out[t * n + c] *= b->in[t * width + c];
+    }
+    quire_team_barrier(team);
+}
+
+/* ---- Recurrence */
+
+/* Columns [j0, j0 + n) of head h. */
+static void run_head(const struct qr_recurrent *x, const struct qr_state_run *run, size_t h,
+                     size_t j0, size_t n)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    const size_t key_head = r->tiled_heads ? h % r->n_key_heads : h / (r->n_heads / r->n_key_heads);
+    const size_t keys = r->key_dim, column = h * r->value_dim + j0;
+    const float *in = x->values_in + run->row * x->in_width;
+    const bool constant = r->kind == QR_RECURRENT_LIGHTNING;
+    struct qr_scan scan = {
+        .state = run->state + x->layer->recurrent.state + h * keys * r->value_dim + j0,
+        .state_stride = r->value_dim,
+        .n_keys = keys,
+        .n_values = n,
+        .n_rows = run->n,
+        .fresh = run->fresh,
+        .q = in + key_head * keys,
+        .k = in + x->keys + key_head * keys,
+        .v = in + 2 * x->keys + column,
+        .key_stride = x->in_width,
+        .value_stride = x->in_width,
+        .decay = constant ? x->layer->recurrent.decay + h
+                          : b->decay + run->row * x->dt_width + h * (r->vector_decay ? keys : 1),
+        .decay_stride = constant ? 0 : x->dt_width,
+        .decay_step = r->vector_decay,
+        .out = b->out + run->row * x->values + column,
+        .out_stride = x->values,
+    };
+    if (r->kind == QR_RECURRENT_DELTA) {
+        scan.dt = b->beta + run->row * r->n_heads + h;
+        scan.dt_stride = r->n_heads;
+        qr_scan_delta(&scan, k);
+        return;
+    }
+    if (r->kind == QR_RECURRENT_MAMBA2) {
+        scan.dt = b->dt + run->row * x->dt_width + h;
+        scan.dt_stride = x->dt_width;
+        scan.d = x->layer->vec[QR_W_REC_D][h];
+    }
+    qr_scan_outer(&scan, k);
+}
+
+/* Channels [c0, c0 + n) of Mamba-1. */
+static void run_channels(const struct qr_recurrent *x, const struct qr_state_run *run, size_t c0,
+                         size_t n)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const size_t width = r->dt_rank + 2 * (size_t)r->key_dim;
+    const float *low = b->low + run->row * width + r->dt_rank;
+    const struct qr_scan scan = {
+        .state = run->state + x->layer->recurrent.state + c0,
+        .state_stride = x->values,
+        .n_keys = r->key_dim,
+        .n_values = n,
+        .n_rows = run->n,
+        .fresh = run->fresh,
+        .k = low,
+        .q = low + r->key_dim,
+        .v = x->values_in + run->row * x->in_width + c0,
+        .key_stride = width,
+        .value_stride = x->in_width,
+        .dt = b->dt + run->row * x->dt_width + c0,
+        .dt_stride = x->dt_width,
+        .out = b->out + run->row * x->values + c0,
+        .out_stride = x->values,
+    };
+    qr_scan_channels(&scan, x->layer->recurrent.decay + c0, x->layer->vec[QR_W_REC_D] + c0,
+                     x->s->ctx->model->kernels);
+}
+
+void qr_recurrent_scan(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const struct qr_recurrent_config *r = x->config;
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const bool channels = r->kind == QR_RECURRENT_MAMBA1;
+    const size_t heads = channels ? 1 : r->n_heads, columns = channels ? x->values : r->value_dim;
+    const size_t blocks = count_blocks(columns, QR_SCAN_COLUMNS);
+    struct qr_work_steal loop =
+        qr_work_steal_begin(x->s->ctx->per_thread.counters, team, b->n_runs * heads * blocks);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const struct qr_state_run *run = &b->runs[unit / (heads * blocks)];
+        const size_t h = unit / blocks % heads, j0 = unit % blocks * QR_SCAN_COLUMNS;
+        const size_t n = min_size(columns - j0, QR_SCAN_COLUMNS);
+        if (channels)
+            run_channels(x, run, j0, n);
+        else
+            run_head(x, run, h, j0, n);
+    }
+    quire_team_barrier(team);
+}

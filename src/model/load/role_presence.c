@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* role_presence.c - the roles that a model configuration implies. */
+#include "model/load/role_presence.h"
+#include "model/load/weight_roles.h"
+
+static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
+
+/* Norms of the input and output of a sublayer depend on the kind of block. */
+static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                      const struct qr_layer_config *l)
+{
+    const enum qr_block_kind block = qr_layer_block(c, l);
+    const bool output = block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM ||
+                        block == QR_BLOCK_POST_NORM;
+    const bool input = block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM;
+    const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
+    switch (role) {
+    case QR_W_ATTN_NORM:
+    case QR_W_ATTN_NORM_BIAS:
+        return required_if(input && !l->skip_attn_norm && l->mixer != QR_MIXER_NONE);
+    case QR_W_CROSS_NORM:
+    case QR_W_CROSS_NORM_BIAS:
+        return required_if(input && cross);
+    case QR_W_CROSS_POST_NORM:
+    case QR_W_CROSS_POST_NORM_BIAS:
+        return required_if(output && cross);
+    case QR_W_FFN_NORM:
+    case QR_W_FFN_NORM_BIAS:
+        return required_if(input && block != QR_BLOCK_PARALLEL && !l->no_ffn);
+    case QR_W_EMBD_NORM:
+    case QR_W_EMBD_NORM_BIAS:
+        return required_if(c->embedding_norm);
+    case QR_W_ENC_EMBD_NORM:
+    case QR_W_ENC_EMBD_NORM_BIAS:
+        return required_if(encoder && c->embedding_norm);
+    case QR_W_OUTPUT_NORM:
+    case QR_W_OUTPUT_NORM_BIAS:
+        return required_if(qr_model_has_final_norm(c));
+    case QR_W_ENC_OUTPUT_NORM:
+    case QR_W_ENC_OUTPUT_NORM_BIAS:
+        return required_if(encoder && qr_model_has_final_norm(c));
+    case QR_W_FFN_POST_NORM:
+    case QR_W_FFN_POST_NORM_BIAS:
+        return required_if(output && !l->no_ffn);
+    default:
+        return required_if(output && l->mixer != QR_MIXER_NONE);
+    }
+}
+
+/* The feed-forward network of a layer is dense or a mixture of experts. */
+static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                     bool moe)
+{
+    const struct qr_moe_config *m = &c->moe;
+    switch (role) {
+    case QR_W_FFN_GATE:
+        return required_if(!moe && c->ffn_gated);
+    case QR_W_FFN_GATE_BIAS:
+        return required_if(!moe && c->ffn_gated && c->bias.ffn_in);
+    case QR_W_FFN_UP:
+    case QR_W_FFN_DOWN:
+        return required_if(!moe);
+    case QR_W_FFN_UP_BIAS:
+        return required_if(!moe && c->bias.ffn_in);
+    case QR_W_FFN_DOWN_BIAS:
+        return required_if(!moe && c->bias.ffn_down);
+    case QR_W_ROUTER_BIAS:
+        return required_if(moe && m->router_bias);
+    case QR_W_ROUTER_CORRECTION:
+        return required_if(moe && m->correction);
+    case QR_W_EXPERT_GATE:
+        return required_if(moe && c->ffn_gated);
+    case QR_W_EXPERT_GATE_BIAS:
+        return required_if(moe && c->ffn_gated && m->expert_bias);
+    case QR_W_EXPERT_UP_BIAS:
+    case QR_W_EXPERT_DOWN_BIAS:
+        return required_if(moe && m->expert_bias);
+    case QR_W_SHARED_GATE:
+        return required_if(moe && m->shared_ffn_size && c->ffn_gated);
+    case QR_W_SHARED_UP:
+    case QR_W_SHARED_DOWN:
+        return required_if(moe && m->shared_ffn_size);
+    case QR_W_SHARED_ROUTER:
+        return required_if(moe && m->shared_gate);
+    default: /* router, experts */
+        return required_if(moe);
+    }
+}
+
+static bool is_ffn_weight(enum qr_weight_role role)
+{
+    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
+}
+
+/* MLA has low-rank projections of keys and values, and in some models of queries. */
+static enum qr_presence latent_presence(const struct qr_mla_config *m, enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_LATENT_Q_A:
+    case QR_W_LATENT_Q_NORM:
+        return required_if(m->q_lora_rank != 0);
+    case QR_W_LATENT_UK_ROWS:
+        return required_if(m->expand);
+    default:
+        return required_if(m->kv_lora_rank != 0);
+    }
+}
+
+/* Recurrent layers. */
+static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
+                                           enum qr_weight_role role)
+{
+    const bool conv = r->conv_taps != 0, short_conv = r->kind == QR_RECURRENT_SHORT_CONV;
+    const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1, delta = r->kind == QR_RECURRENT_DELTA;
+    const bool steps = qr_recurrent_dt_width(r) != 0;
+    switch (role) {
+    case QR_W_REC_Q:
+    case QR_W_REC_K:
+        return required_if(!mamba1);
+    case QR_W_REC_Z:
+        return required_if(r->output != QR_RECURRENT_OUT_PLAIN);
+    case QR_W_REC_Z_A:
+        return required_if(r->gate_rank != 0);
+    case QR_W_REC_DT:
+    case QR_W_REC_DT_BIAS:
+    case QR_W_REC_A:
+        return required_if(steps);
+    case QR_W_REC_DT_A:
+        return required_if(r->dt_rank && !mamba1);
+    case QR_W_REC_BETA:
+        return required_if(delta);
+    case QR_W_REC_X:
+        return required_if(mamba1);
+    case QR_W_REC_CONV_Q:
+    case QR_W_REC_CONV_K:
+        return required_if(conv && !mamba1 && !short_conv);
+    case QR_W_REC_CONV_V:
+        return required_if(conv);
+    case QR_W_REC_CONV_Q_BIAS:
+    case QR_W_REC_CONV_K_BIAS:
+        return required_if(conv && !mamba1 && !short_conv && r->conv_bias);
+    case QR_W_REC_CONV_V_BIAS:
+        return required_if(conv && r->conv_bias);
+    case QR_W_REC_D:
+        return required_if(mamba1 || r->kind == QR_RECURRENT_MAMBA2);
+    case QR_W_REC_DT_NORM:
+    case QR_W_REC_B_NORM:
+    case QR_W_REC_C_NORM:
+        return required_if(r->dt_norms && r->norm_weights);
+    case QR_W_REC_NORM:
+        return required_if(r->output == QR_RECURRENT_OUT_NORM_GATE ||
+                           r->output == QR_RECURRENT_OUT_GATE_NORM);
+    default: /* V, OUT */
+        return QR_REQUIRED;
+    }
+}
+
+/* Whether a role belongs to the attention of a layer, and is absent where it has none. */
+static bool is_attention_weight(enum qr_weight_role role)
+{
+    return role >= QR_W_ATTN_Q && role <= QR_W_LATENT_UV && role != QR_W_ATTN_POST_NORM &&
+           role != QR_W_ATTN_POST_NORM_BIAS;
+}
+
+/* Projections of self attention and cross attention, which have the same biases. */
+static enum qr_presence projection_presence(const struct qr_model_config *c,
+                                            enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_ATTN_Q_BIAS:
+    case QR_W_CROSS_Q_BIAS:
+        return required_if(c->bias.q);
+    case QR_W_ATTN_K_BIAS:
+    case QR_W_CROSS_K_BIAS:
+        return required_if(c->bias.k);
+    case QR_W_ATTN_V_BIAS:
+    case QR_W_CROSS_V_BIAS:
+        return required_if(c->bias.v);
+    case QR_W_ATTN_O_BIAS:
+    case QR_W_CROSS_O_BIAS:
+        return required_if(c->bias.o);
+    default:
+        return QR_REQUIRED;
+    }
+}
+
+/* Roles of the classification head. */
+static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool dense = role == QR_W_CLASS_DENSE || role == QR_W_CLASS_DENSE_BIAS;
+    if (c->class_head == QR_CLASS_NONE || (dense && c->class_head != QR_CLASS_DENSE))
+        return QR_ABSENT;
+    return qr_role_is_matrix(role) ? QR_REQUIRED : QR_OPTIONAL;
+}
+
+/* Roles outside of the layers, except norms. */
+static enum qr_presence global_presence(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool encoder = c->kind == QR_MODEL_ENCODER;
+    switch (role) {
+    /* the file decides: an output matrix in it is used even if the config says tied */
+    case QR_W_OUTPUT:
+        return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
+    case QR_W_OUTPUT_BIAS:
+        return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
+    case QR_W_POS_EMBD:
+        return required_if(c->learned_positions);
+    case QR_W_ENC_POS_EMBD:
+        return required_if(c->learned_positions && c->n_encoder_layers);
+    case QR_W_TYPE_EMBD:
+        return required_if(c->n_token_types != 0);
+    case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
+        return c->class_head == QR_CLASS_MASKED ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_POOLER:
+        return c->class_head == QR_CLASS_POOLER ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_CLASS_DENSE:
+    case QR_W_CLASS_DENSE_BIAS:
+    case QR_W_CLASS_OUT:
+    case QR_W_CLASS_OUT_BIAS:
+        return class_presence(c, role);
+    case QR_W_HEAD_DENSE_BIAS:
+    case QR_W_HEAD_NORM:
+    case QR_W_HEAD_NORM_BIAS:
+    case QR_W_POOLER_BIAS:
+        return encoder ? QR_OPTIONAL : QR_ABSENT;
+    default:
+        return QR_REQUIRED;
+    }
+}
+
+enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                  uint32_t layer)
+{
+    const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (is_ffn_weight(role))
+        return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l->moe);
+    if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
+        return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;
+    if (is_attention_weight(role) && !qr_layer_attends(l))
+        return QR_ABSENT;
+    const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
+    const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
+    if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
+        return latent_presence(&c->mla, role);
+    switch (role) {
+    case QR_W_ATTN_K:
+    case QR_W_ATTN_V:
+        return required_if(c->mla.kv_lora_rank == 0);
+    case QR_W_ATTN_Q_NORM:
+    case QR_W_ATTN_K_NORM:
+        return required_if(qk);
+    case QR_W_ATTN_Q_NORMS:
+    case QR_W_ATTN_K_NORMS:
+        return required_if(c->qk_norm == QR_QK_NORM_HEADS);
+    case QR_W_ATTN_SINKS:
+        return required_if(c->sinks);
+    case QR_W_ATTN_GATE:
+        return required_if(c->attention_gate);
+    case QR_W_ATTN_REL_BIAS:
+        return required_if(c->relative_buckets && (layer == 0 || layer == c->n_layers));
+    case QR_W_OUTPUT_NORM:
+    case QR_W_EMBD_NORM:
+    case QR_W_ENC_OUTPUT_NORM:
+    case QR_W_ENC_EMBD_NORM:
+    case QR_W_ATTN_NORM:
+    case QR_W_ATTN_POST_NORM:
+    case QR_W_CROSS_NORM:
+    case QR_W_CROSS_POST_NORM:
+    case QR_W_FFN_NORM:
+    case QR_W_FFN_POST_NORM:
+        return weights ? norm_presence(c, role, l) : QR_ABSENT;
+    case QR_W_OUTPUT_NORM_BIAS:
+    case QR_W_EMBD_NORM_BIAS:
+    case QR_W_ENC_OUTPUT_NORM_BIAS:
+    case QR_W_ENC_EMBD_NORM_BIAS:
+    case QR_W_ATTN_NORM_BIAS:
+    case QR_W_ATTN_POST_NORM_BIAS:
+    case QR_W_CROSS_NORM_BIAS:
+    case QR_W_CROSS_POST_NORM_BIAS:
+    case QR_W_FFN_NORM_BIAS:
+    case QR_W_FFN_POST_NORM_BIAS:
+        return weights && c->bias.norm ? norm_presence(c, role, l) : QR_ABSENT;
+    default:
+        if (role < QR_W_FIRST_LAYER_ROLE)
+            return global_presence(c, role);
+        if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS &&
+            (l->encoder || !c->n_encoder_layers))
+            return QR_ABSENT;
+        return projection_presence(c, role);
+    }
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* recurrent_weights.c - vectors of recurrent layers in the form that the kernels read: convolutions
+ * by tap, decay rates by key element. */
+#include "model/recurrent_weights.h"
+#include "base/error.h"
+#include <math.h>
+
+/* The parts q, k and v of a convolution: their roles, channels and factors. */
+struct part {
+    enum qr_weight_role taps, bias;
+    size_t channels;
+    float scale;
+};
+
+static float *reserve(struct quire_model *m, size_t n, size_t width, struct quire_error *err)
+{
+    float *p = qr_arena_alloc(&m->vectors, n, width * sizeof *p);
+    if (!p)
+        qr_fail(err, QUIRE_E_NOMEM, "no memory for the vectors of a recurrent layer");
+    return p;
+}
+
+/* Transposes [channels][taps] of each part to [taps][all channels]. A factor of the input is one of
+ * the taps. */
+static quire_status prepare_conv(struct quire_model *m, struct qr_model_layer *layer,
+                                 struct quire_error *err)
+{
+    const struct qr_recurrent_config *r = &m->config->recurrent;
+    const size_t width = (size_t)qr_recurrent_conv_width(r), taps = r->conv_taps;
+    const size_t values = r->conv_thirds ? width / 3 : (size_t)qr_recurrent_value_width(r);
+    const size_t keys = (width - values) / 2;
+    const struct part parts[] = {
+        { QR_W_REC_CONV_Q, QR_W_REC_CONV_Q_BIAS, keys, r->part_scales[3] },
+        { QR_W_REC_CONV_K, QR_W_REC_CONV_K_BIAS, keys, r->part_scales[2] },
+        { QR_W_REC_CONV_V, QR_W_REC_CONV_V_BIAS, values, r->part_scales[1] },
+    };
+    float *conv = reserve(m, taps, width, err);
+    float *bias = conv && r->conv_bias ? reserve(m, 1, width, err) : NULL;
+    if (!conv || (r->conv_bias && !bias))
+        return QUIRE_E_NOMEM;
+    for (size_t p = 0, first = 0; p < 3; first += parts[p++].channels)
+        for (size_t c = 0; c < parts[p].channels; c++) {
+            for (size_t t = 0; t < taps; t++)
+                conv[t * width + first + c] =
+                    layer->vec[parts[p].taps][c * taps + t] * parts[p].scale;
+            if (bias)
+                bias[first + c] = layer->vec[parts[p].bias][c];
+        }
+    layer->recurrent.conv = conv;
+    layer->recurrent.conv_bias = bias;
+    return QUIRE_OK;
+}
+
+static float decay_rate(const struct qr_recurrent_config *r, float a)
+{
+    return r->log_decay ? -expf(a) : a;
+}
+
+static quire_status prepare_decay(struct quire_model *m, struct qr_model_layer *layer,
+                                  struct quire_error *err)
+{
+    const struct qr_recurrent_config *r = &m->config->recurrent;
+    const size_t heads = r->n_heads, keys = r->key_dim;
+    const bool by_channel = r->kind == QR_RECURRENT_MAMBA1;
+    const size_t copies = by_channel || r->vector_decay ? keys : 1;
+    const float *a = layer->vec[QR_W_REC_A];
+    float *decay = reserve(m, heads, copies, err);
+    if (!decay)
+        return QUIRE_E_NOMEM;
+    for (size_t h = 0; h < heads; h++)
+        for (size_t i = 0; i < copies; i++)
+            if (by_channel)
+                decay[i * heads + h] = decay_rate(r, a[h * keys + i]);
+            else
+                decay[h * copies + i] = decay_rate(r, a[h]);
+    layer->recurrent.decay = decay;
+    return QUIRE_OK;
+}
+
+/* Lightning attention: exp(-slope), constant per head and layer (MiniMax-01, arXiv 2501.08313). */
+static quire_status prepare_slopes(struct quire_model *m, uint32_t i, struct quire_error *err)
+{
+    const double n = m->config->n_layers, heads = m->config->recurrent.n_heads;
+    const double factor = 1 - i / (n - 1 + 1e-5) + 1e-5;
+    float *decay = reserve(m, m->config->recurrent.n_heads, 1, err);
+    if (!decay)
+        return QUIRE_E_NOMEM;
+    for (uint32_t h = 0; h < m->config->recurrent.n_heads; h++)
+        decay[h] = (float)exp(-exp2(-8 * (h + 1.0) / heads) * factor);
+    m->layers[i].recurrent.decay = decay;
+    return QUIRE_OK;
+}
+
+quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_error *err)
+{
+    const struct qr_recurrent_config *r = &m->config->recurrent;
+    for (uint32_t i = 0; i < m->config->n_layers; i++) {
+        if (!qr_layer_recurs(&m->config->layers[i]))
+            continue;
+        if (r->conv_taps)
+            QR_TRY(prepare_conv(m, &m->layers[i], err));
+        if (r->kind == QR_RECURRENT_LIGHTNING)
+            QR_TRY(prepare_slopes(m, i, err));
+        else if (r->kind != QR_RECURRENT_SHORT_CONV)
+            QR_TRY(prepare_decay(m, &m->layers[i], err));
+    }
+    return QUIRE_OK;
+}

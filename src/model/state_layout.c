@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state_layout.c - where the recurrent layers of a model lie in the state of a sequence. */
+#include "model/state_layout.h"
+#include "base/checked.h"
+#include "base/error.h"
+
+enum { ALIGN_FLOATS = 16 };
+
+static uint64_t align_floats(uint64_t n)
+{
+    return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
+}
+
+quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err)
+{
+    const struct qr_recurrent_config *r = &m->config->recurrent;
+    /* the validator bounds every factor: no product below overflows 64 bits */
+    const uint64_t tail =
+        r->conv_taps ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1)) : 0;
+    const uint64_t state = r->kind == QR_RECURRENT_SHORT_CONV
+                               ? 0
+                               : align_floats((uint64_t)r->n_heads * r->key_dim * r->value_dim);
+    uint64_t floats = 0;
+    for (uint32_t i = 0; i < m->config->n_layers; i++) {
+        if (!qr_layer_recurs(&m->config->layers[i]))
+            continue;
+        m->layers[i].recurrent.tail = (size_t)floats;
+        m->layers[i].recurrent.state = (size_t)(floats + tail);
+        floats += tail + state;
+        m->n_recurrent++;
+        if (floats > SIZE_MAX / sizeof(float))
+            return qr_fail(err, QUIRE_E_LIMIT,
+                           "the recurrent states of a sequence exceed the "
+                           "address space");
+    }
+    m->state_bytes = floats * sizeof(float);
+    return QUIRE_OK;
+}

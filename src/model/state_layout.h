@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state_layout.h - where the recurrent layers of a model lie in the state of a sequence. */
+#ifndef QR_MODEL_STATE_LAYOUT_H
+#define QR_MODEL_STATE_LAYOUT_H
+#include "model/load/model.h"
+
+/* Assigns the offsets of all recurrent layers and the size of a state. A layer has the last inputs
+ * of its convolution, [taps - 1][channels], oldest first, and then the state, [head][key][value] or
+ * for Mamba-1 [key][channel]; both begin at multiples of 64 bytes. QUIRE_E_LIMIT. */
+quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err);
+
+#endif

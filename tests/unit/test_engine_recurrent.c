@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_engine_recurrent.c - models with recurrent layers in the engine: the same tokens and logits,
+ * bit for bit, in every schedule; states of forks; checkpoints in the prefix cache; errors. */
+#include "engine_jobs.h"
+#include "test_dir.h"
+#include <quire/engine_cache.h>
+
+enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
+
+/* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets. */
+static const char *const models[] = {
+    "../gguf_2026/lfm2-bf16.gguf",
+    "../gguf_2026/mamba2-bf16.gguf",
+    "../gguf_2026/granitemoehybrid-bf16.gguf",
+    "../gguf_2026/qwen3_next-bf16.gguf",
+};
+static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";
+static const uint32_t chunks[] = { 1, 7, 16, 64, 512 /* whole prompts */ };
+enum { N_MODELS = sizeof models / sizeof models[0], N_CHUNKS = sizeof chunks / sizeof chunks[0] };
+
+static struct job alone[N_JOBS], together[N_JOBS];
+
+/* Every slot is free or has a checkpoint. */
+static void assert_no_slot_lost(const struct quire_engine *e)
+{
+    struct quire_state_pool_info info = { .struct_size = sizeof info };
+    uint32_t n_checkpoints = 0;
+    assert_status(QUIRE_OK, quire_state_pool_get_info(e->states, &info));
+    for (uint32_t i = 0; i < info.n_slots; i++)
+        n_checkpoints += e->memory.states.owner[i] != QR_PREFIX_NONE;
+    assert_int_equal(info.n_free + n_checkpoints, info.n_slots);
+}
+
+/* ---- Schedules */
+
+static void run_schedule(const struct test_model *m, uint32_t seed, uint64_t *n_taken,
+                         uint64_t *n_preempted)
+{
+    uint32_t random = seed;
+    const struct setup s = { .threads = 1 + next_random(&random) % N_THREADS,
+                             .step = 256,
+                             .seqs = 8,
+                             .block = 16u << next_random(&random) % 2,
+                             .cache_tokens = seed % 2 ? JOB_CONTEXT + 64 : 0,
+                             .chunk = chunks[seed % N_CHUNKS] };
+    const bool hits = next_random(&random) % 4 > 0;
+    struct quire_engine *e = open_setup(m, &s, N_JOBS);
+    for (uint32_t i = 0; i < N_JOBS; i++)
+        together[i].params.flags = QUIRE_REQUEST_IGNORE_EOS | (hits ? 0 : QUIRE_REQUEST_NO_REUSE);
+    (void)run_jobs(e, together, NULL, N_JOBS, seed);
+    assert_same_jobs(alone, together, N_JOBS);
+    assert_free(e);
+    assert_no_slot_lost(e);
+    *n_taken += e->memory.states.n_taken;
+    *n_preempted += count_preemptions(e);
+    quire_engine_close(e);
+}
+
+static void schedules(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < N_MODELS; i++) {
+        const struct test_model m = { .gguf = models[i] };
+        uint64_t n_taken = 0, n_preempted = 0;
+        make_jobs(alone, N_JOBS, 31);
+        run_alone(&m, alone, N_JOBS);
+        make_jobs(together, N_JOBS, 31);
+        for (uint32_t k = 0; k < N_SCHEDULES; k++)
+            run_schedule(&m, 100 + k, &n_taken, &n_preempted);
+        print_message("%s: %llu checkpoints used, %llu preemptions\n", models[i],
+                      (unsigned long long)n_taken, (unsigned long long)n_preempted);
+        const bool has_blocks = i != 1; /* without there is no prefix cache */
+        assert_true(has_blocks == (n_taken > 0) && n_preempted > 0);
+    }
+}
+
+/* ---- Checkpoints */
+
+static struct quire_engine *open_hybrid(uint64_t kv_bytes)
+{
+    struct quire_engine_params p = params_for(hybrid);
+    p.context_length = JOB_CONTEXT;
+    p.block_size = BLOCK;
+    p.max_seqs = 4;
+    p.kv_bytes = kv_bytes;
+    return open_with(&p);
+}
+
+static struct quire_request_params prompt(const int32_t *tokens, size_t n)
+{
+    struct quire_request_params p = greedy("", 12);
+    p.text = NULL;
+    p.tokens = tokens;
+    p.n_tokens = n;
+    p.flags = QUIRE_REQUEST_IGNORE_EOS;
+    return p;
+}
+
+static void fill_tokens(int32_t *tokens, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        tokens[i] = 40 + (int32_t)(i * 7 + i / 5) % 150;
+}
+
+/* The next turn of a conversation continues behind the last token that was computed; the same
+ * prompt, or one that parts from it, behind the last whole block of what is equal. */
+static void prefix_hits(void **state)
+{
+    (void)state;
+    enum { PROMPT = 70 };
+    int32_t tokens[128];
+    static struct result first, again, other;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_hybrid(0);
+    fill_tokens(tokens, PROMPT);
+    struct quire_request_params p = prompt(tokens, PROMPT);
+    generate(e, &p, &first);
+    assert_int_equal(first.usage.cached_tokens, 0);
+    generate(e, &p, &again);
+    assert_int_equal(again.usage.cached_tokens, PROMPT / BLOCK * BLOCK);
+    assert_same(&first, &again);
+    /* the next turn: prompt, answer, and two tokens */
+    memcpy(tokens + PROMPT, first.tokens, first.n_tokens * sizeof(int32_t));
+    const uint32_t n = PROMPT + (uint32_t)first.n_tokens;
+    tokens[n] = 50;
+    tokens[n + 1] = 51;
+    p = prompt(tokens, n + 2);
+    generate(e, &p, &again);
+    assert_int_equal(again.usage.cached_tokens, n - 1); /* the last token was never computed */
+    p.flags |= QUIRE_REQUEST_NO_REUSE;
+    generate(e, &p, &other);
+    assert_same(&again, &other);
+    /* parts in the middle of a block, behind a chunk of one step that ended with a block */
+    tokens[PROMPT - 2] = 60;
+    p = prompt(tokens, PROMPT);
+    generate(e, &p, &again);
+    assert_int_equal(again.usage.cached_tokens, PROMPT / BLOCK * BLOCK);
+    p.flags |= QUIRE_REQUEST_NO_REUSE;
+    generate(e, &p, &other);
+    assert_same(&again, &other);
+    assert_no_slot_lost(e);
+    quire_engine_close(e);
+}
+
+/* More prefixes than checkpoints: the one used the longest ago goes, and results stay the same. */
+static void few_checkpoints(void **state)
+{
+    (void)state;
+    enum { PROMPT = 40, N = 12 };
+    int32_t tokens[PROMPT];
+    static struct result expected[N], got;
+    if (!need_shared())
+        skip();
+    struct quire_engine *e = open_hybrid(0);
+    struct quire_engine_info info = { .struct_size = sizeof info };
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &info));
+    const uint64_t one = info.state_bytes / (info.max_seqs + info.n_state_checkpoints);
+    assert_int_equal(info.n_state_checkpoints, 64);
+    quire_engine_close(e);
+    e = open_hybrid(8 * 3 * (one + 1) + 400000);
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &info));
+    assert_in_range(info.n_state_checkpoints, 1, 63);
+    assert_true(info.state_bytes < info.kv_bytes && info.kv_bytes <= info.kv_budget);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < N; i++) {
+            fill_tokens(tokens, PROMPT);
+            tokens[0] = 30 + i;
+            const struct quire_request_params p = prompt(tokens, PROMPT);
+            generate(e, &p, round ? &got : &expected[i]);
+            if (round)
+                assert_same(&expected[i], &got);
+        }
+    assert_no_slot_lost(e);
+    quire_engine_close(e);
+}
+
+/* Answers that fork from one prompt have states of their own, also as beams. */
+static void forks(void **state)
+{
+    (void)state;
+    int32_t tokens[50];
+    quire_request_id id;
+    struct quire_sampling_params sampling;
+    if (!need_shared())
+        skip();
+    fill_tokens(tokens, 50);
+    for (size_t i = 0; i < N_MODELS; i++) {
+        char text[2][3][512] = { { "" } };
+        for (int run = 0; run < 2; run++) { /* with one sequence at a time, and together */
+            struct quire_engine_params ep = params_for(models[i]);
+            ep.max_seqs = run ? 4 : 1;
+            ep.context_length = JOB_CONTEXT;
+            struct quire_engine *e = open_with(&ep);
+            struct quire_request_params p = prompt(tokens, 50);
+            quire_sampling_params_init(&sampling, sizeof sampling);
+            sampling.temperature = 1;
+            sampling.seed = 5;
+            p.sampling = &sampling;
+            p.n = 3;
+            id = submit(e, &p);
+            struct quire_event ev = { .struct_size = sizeof ev };
+            for (int left = 3; left;) {
+                assert_status(QUIRE_OK, quire_engine_wait(e, id, -1, &ev, NULL));
+                strncat(text[run][ev.choice], ev.text, ev.text_size);
+                left -= ev.kind == QUIRE_EVENT_DONE;
+            }
+            assert_no_slot_lost(e);
+            quire_engine_close(e);
+        }
+        for (int k = 0; k < 3; k++)
+            assert_string_equal(text[0][k], text[1][k]);
+        assert_string_not_equal(text[0][0], text[0][1]);
+    }
+}
+
+/* ---- Errors */
+
+static void refused(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    struct quire_cache_file_params file;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params p = params_for(hybrid);
+    p.max_draft_tokens = 8;
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "max_draft_tokens"));
+    assert_non_null(strstr(err.msg, "lfm2"));
+    p.max_draft_tokens = 0;
+    p.kv_bytes = 1000;
+    assert_status(QUIRE_E_LIMIT, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "kv_bytes"));
+    /* as the draft of another model */
+    char path[4200];
+    snprintf(path, sizeof path, "%s", params_for(hybrid).model_path);
+    p = params_for("llama-q8_0.gguf");
+    p.max_draft_tokens = 8;
+    p.draft_model_path = path;
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "draft_model_path"));
+    e = open_hybrid(0);
+    char cache[128];
+    snprintf(cache, sizeof cache, "%s/cache", dir);
+    quire_cache_file_params_init(&file, sizeof file);
+    file.path = cache;
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_save_cache(e, &file, NULL, &err));
+    assert_non_null(strstr(err.msg, "recurrent"));
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_restore_cache(e, &file, NULL, &err));
+    quire_engine_close(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(schedules),       cmocka_unit_test(prefix_hits),
+        cmocka_unit_test(few_checkpoints), cmocka_unit_test(forks),
+        cmocka_unit_test(refused),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_recurrent.c - convolution and recurrences over the rows of a sequence: against formulas in
+ * double precision, and the same bits for every division of the rows and columns. */
+#include "kernels/dispatch.h"
+#include "quire_cmocka.h"
+#include "recurrent/conv.h"
+#include "recurrent/scan.h"
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 23, WIDTH = 37, TAPS = 4, KEYS = 12, VALUES = 40 };
+
+static const struct qr_kernels *kernels;
+static uint32_t seed = 1;
+
+static float random_float(void)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (float)(seed >> 8) / (float)(1 << 23) - 1;
+}
+
+static void fill(float *x, size_t n, float scale)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = scale * random_float();
+}
+
+static int open_level(void **state)
+{
+    (void)state;
+    return qr_kernels_get(NULL, &kernels, NULL) == QUIRE_OK ? 0 : -1;
+}
+
+/* ---- Convolution */
+
+static float conv_x[ROWS][WIDTH], conv_w[TAPS][WIDTH], conv_bias[WIDTH];
+
+/* Rows in steps of `step`, channels in blocks of `block`. */
+static void run_conv(size_t taps, size_t step, size_t block, float out[ROWS][WIDTH],
+                     float tail[TAPS][WIDTH])
+{
+    memset(tail, 0x7f, TAPS * sizeof *tail); /* a fresh sequence does not read it */
+    for (size_t r = 0; r < ROWS; r += step) {
+        const struct qr_conv conv = { .x = conv_x[r],
+                                      .out = out[r],
+                                      .x_stride = WIDTH,
+                                      .out_stride = WIDTH,
+                                      .n_rows = step < ROWS - r ? step : ROWS - r,
+                                      .w = conv_w[0],
+                                      .bias = conv_bias,
+                                      .width = WIDTH,
+                                      .taps = taps,
+                                      .tail = tail[0],
+                                      .fresh = r == 0 };
+        for (size_t c = 0; c < WIDTH; c += block)
+            qr_conv_run(&conv, c, c + block < WIDTH ? c + block : WIDTH, kernels);
+    }
+}
+
+static void convolution(void **state)
+{
+    (void)state;
+    static const size_t steps[] = { 1, 2, 3, 4, 7, 16, ROWS };
+    fill(&conv_x[0][0], ROWS * WIDTH, 2);
+    fill(conv_w[0], TAPS * WIDTH, 1);
+    fill(conv_bias, WIDTH, 1);
+    for (size_t taps = 1; taps <= TAPS; taps++) {
+        float want[ROWS][WIDTH], out[ROWS][WIDTH], tail[TAPS][WIDTH], tail_want[TAPS][WIDTH];
+        run_conv(taps, ROWS, WIDTH, want, tail_want);
+        for (size_t t = 0; t < ROWS; t++)
+            for (size_t c = 0; c < WIDTH; c++) {
+                double sum = conv_bias[c];
+                for (size_t j = 0; j < taps; j++)
+                    if (t + j >= taps - 1)
+                        sum += (double)conv_w[j][c] * conv_x[t + j - (taps - 1)][c];
+                assert_true(fabs(sum - (double)want[t][c]) < 1e-5);
+            }
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            for (size_t block = 16; block <= WIDTH; block += 21) {
+                run_conv(taps, steps[i], block, out, tail);
+                assert_memory_equal(out, want, sizeof out);
+                assert_memory_equal(tail, tail_want, (taps - 1) * sizeof *tail);
+            }
+        for (size_t j = 0; j + 1 < taps; j++) /* the last inputs, oldest first */
+            assert_memory_equal(tail_want[j], conv_x[ROWS - (taps - 1) + j], sizeof *tail);
+    }
+}
+
+/* ---- Recurrences */
+
+enum rule { OUTER, DELTA, CHANNELS };
+
+static struct {
+    float q[ROWS][KEYS], k[ROWS][KEYS], v[ROWS][VALUES], decay[ROWS][KEYS], beta[ROWS];
+    float dt[ROWS][VALUES], rates[KEYS][VALUES], d[VALUES];
+} in;
+
+static void run_scan(enum rule rule, bool vector, size_t step, size_t block,
+                     float out[ROWS][VALUES], float s[KEYS][VALUES])
+{
+    memset(s, 0x7f, KEYS * sizeof *s);
+    for (size_t r = 0; r < ROWS; r += step)
+        for (size_t c = 0; c < VALUES; c += block) {
+            const struct qr_scan scan = {
+                .state = s[0] + c,
+                .state_stride = VALUES,
+                .n_keys = KEYS,
+                .n_values = block < VALUES - c ? block : VALUES - c,
+                .n_rows = step < ROWS - r ? step : ROWS - r,
+                .fresh = r == 0,
+                .q = in.q[r],
+                .k = in.k[r],
+                .v = in.v[r] + c,
+                .key_stride = KEYS,
+                .value_stride = VALUES,
+                .decay = in.decay[r],
+                .decay_stride = KEYS,
+                .decay_step = vector,
+                .dt = rule == CHANNELS ? in.dt[r] + c : &in.beta[r],
+                .dt_stride = rule == CHANNELS ? VALUES : 1,
+                .d = 0.25f,
+                .out = out[r] + c,
+                .out_stride = VALUES,
+            };
+            if (rule == OUTER)
+                qr_scan_outer(&scan, kernels);
+            else if (rule == DELTA)
+                qr_scan_delta(&scan, kernels);
+            else
+                qr_scan_channels(&scan, in.rates[0] + c, in.d + c, kernels);
+        }
+}
+
+/* One column in double precision. */
+static void oracle(enum rule rule, bool vector, size_t j, double out[ROWS], double s[KEYS])
+{
+    memset(s, 0, KEYS * sizeof *s);
+    for (size_t r = 0; r < ROWS; r++) {
+        const double v = in.v[r][j], dt = in.dt[r][j];
+        double read = 0, sum = 0;
+        for (size_t i = 0; i < KEYS; i++) {
+            s[i] *= rule == CHANNELS ? exp(dt * in.rates[i][j]) : in.decay[r][vector ? i : 0];
+            read += in.k[r][i] * s[i];
+        }
+        const double u = rule == OUTER   ? in.beta[r] * v
+                         : rule == DELTA ? in.beta[r] * (v - read)
+                                         : dt * v;
+        for (size_t i = 0; i < KEYS; i++) {
+            s[i] += in.k[r][i] * u;
+            sum += in.q[r][i] * s[i];
+        }
+        out[r] = sum + (rule == OUTER ? 0.25 * v : rule == CHANNELS ? in.d[j] * v : 0);
+    }
+}
+
+static void check_rule(enum rule rule, bool vector)
+{
+    static const size_t steps[] = { 1, 3, 7, 16, ROWS };
+    float want[ROWS][VALUES], out[ROWS][VALUES], s[KEYS][VALUES], s_want[KEYS][VALUES];
+    run_scan(rule, vector, ROWS, VALUES, want, s_want);
+    for (size_t j = 0; j < VALUES; j++) {
+        double o[ROWS], state[KEYS];
+        oracle(rule, vector, j, o, state);
+        for (size_t r = 0; r < ROWS; r++)
+            assert_true(fabs(o[r] - (double)want[r][j]) < 2e-5);
+        for (size_t i = 0; i < KEYS; i++)
+            assert_true(fabs(state[i] - (double)s_want[i][j]) < 2e-5);
+    }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t block = 16; block <= VALUES; block += 24) {
+            run_scan(rule, vector, steps[i], block, out, s);
+            assert_memory_equal(out, want, sizeof out);
+            assert_memory_equal(s, s_want, sizeof s);
+        }
+}
+
+static void recurrences(void **state)
+{
+    (void)state;
+    fill(in.q[0], ROWS * KEYS, 0.5f);
+    fill(in.k[0], ROWS * KEYS, 0.5f);
+    fill(in.v[0], ROWS * VALUES, 1);
+    fill(in.rates[0], KEYS * VALUES, 1);
+    fill(in.d, VALUES, 1);
+    for (size_t r = 0; r < ROWS; r++) {
+        in.beta[r] = 1 + random_float();
+        for (size_t i = 0; i < KEYS; i++)
+            in.decay[r][i] = 0.5f + random_float() / 2;
+        for (size_t j = 0; j < VALUES; j++)
+            in.dt[r][j] = 1 + random_float();
+    }
+    for (size_t i = 0; i < KEYS; i++)
+        for (size_t j = 0; j < VALUES; j++)
+            in.rates[i][j] = -fabsf(in.rates[i][j]);
+    check_rule(OUTER, false);
+    check_rule(DELTA, false);
+    check_rule(DELTA, true);
+    check_rule(CHANNELS, false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(convolution),
+        cmocka_unit_test(recurrences),
+    };
+    return cmocka_run_group_tests(tests, open_level, NULL);
+}

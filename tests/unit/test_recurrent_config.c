@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_recurrent_config.c - recurrent layers in config.json: patterns of layers, sizes that do not
+ * fit, options that are not supported. */
+#include "test_hf.h"
+
+#define M2_KEYS                                                                                    \
+    "\"model_type\":\"mamba2\",\"vocab_size\":320,\"hidden_size\":64,\"num_hidden_layers\":3,"     \
+    "\"num_heads\":8,\"head_dim\":16,\"state_size\":16,\"n_groups\":2,\"conv_kernel\":4,"          \
+    "\"expand\":2"
+#define M2(more) "{" M2_KEYS more "}"
+#define M1_KEYS                                                                                    \
+    "\"model_type\":\"mamba\",\"vocab_size\":320,\"hidden_size\":64,\"num_hidden_layers\":3,"      \
+    "\"state_size\":16,\"conv_kernel\":4,\"expand\":2"
+#define M1(more) "{" M1_KEYS more "}"
+#define GDN_KEYS                                                                                   \
+    ",\"linear_num_value_heads\":4,\"linear_num_key_heads\":2,\"linear_key_head_dim\":16,"         \
+    "\"linear_value_head_dim\":24,\"linear_conv_kernel_dim\":4,\"head_dim\":16"
+#define GDN(more) MODEL("qwen3_5_text", GDN_KEYS more)
+#define LFM(more) MODEL("lfm2", more)
+#define NEMO(more)                                                                                 \
+    "{\"model_type\":\"nemotron_h\",\"vocab_size\":320,\"hidden_size\":64,"                        \
+    "\"intermediate_size\":160,\"num_attention_heads\":4,\"mamba_num_heads\":4,"                   \
+    "\"mamba_head_dim\":16,\"ssm_state_size\":16,\"n_groups\":1,\"conv_kernel\":4" more "}"
+
+static void expect_mixers(const struct qr_model_config *c, const char *pattern)
+{
+    assert_int_equal(c->n_layers, strlen(pattern));
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        const struct qr_layer_config *l = &c->layers[i];
+        const char is = l->mixer == QR_MIXER_ATTENTION   ? 'a'
+                        : l->mixer == QR_MIXER_RECURRENT ? 'r'
+                        : l->mixer == QR_MIXER_BOTH      ? 'b'
+                        : l->moe                         ? 'e'
+                                                         : 'f';
+        assert_int_equal(is, pattern[i]);
+    }
+}
+
+static void expect(const char *json, const char *pattern)
+{
+    struct qr_model_config c = good(json);
+    expect_mixers(&c, pattern);
+    qr_model_config_free(&c);
+}
+
+static void patterns(void **state)
+{
+    (void)state;
+    expect(M1(""), "rrr");
+    expect(M2(""), "rrr");
+    expect(GDN(""), "rrra");
+    expect(GDN(",\"full_attention_interval\":2"), "rara");
+    expect(GDN(",\"full_attention_interval\":2,\"layer_types\":[\"full_attention\","
+               "\"linear_attention\",\"linear_attention\",\"linear_attention\"]"),
+           "arrr");
+    expect(LFM(",\"full_attn_idxs\":[1,3]"), "rara");
+    expect(LFM(",\"layer_types\":[\"conv\",\"conv\",\"full_attention\",\"conv\"]"), "rrar");
+    expect(MODEL("jamba", ",\"attn_layer_period\":2,\"attn_layer_offset\":0"), "arar");
+    expect(NEMO(",\"hybrid_override_pattern\":\"M-*E\",\"n_routed_experts\":4,"
+                "\"num_experts_per_tok\":2,\"moe_intermediate_size\":32"),
+           "rfae");
+    expect(NEMO(",\"layers_block_type\":[\"mamba\",\"mlp\",\"attention\"]"), "rfa");
+}
+
+static void bad_patterns(void **state)
+{
+    (void)state;
+    bad(LFM(",\"layer_types\":[\"conv\",\"conv\",\"full_attention\"]"), QUIRE_E_FORMAT,
+        "layer_types must list 4 layers");
+    bad(LFM(",\"layer_types\":[\"conv\",\"conv\",\"full_attention\",\"conv\",\"conv\"]"),
+        QUIRE_E_FORMAT, "layer_types must list 4 layers");
+    bad(LFM(",\"layer_types\":\"conv\""), QUIRE_E_FORMAT, "layer_types must list 4 layers");
+    bad(LFM(",\"layer_types\":[\"conv\",\"conv\",\"wavelet\",\"conv\"]"), QUIRE_E_UNSUPPORTED,
+        "layer_types[2] is wavelet");
+    bad(LFM(",\"layer_types\":[\"conv\",1,\"conv\",\"conv\"]"), QUIRE_E_FORMAT, "layer_types[1]");
+    bad(LFM(",\"layer_types\":[\"conv\",\"mlp\",\"conv\",\"conv\"]"), QUIRE_E_UNSUPPORTED,
+        "layer 1 has no mixer");
+    bad(LFM(",\"full_attn_idxs\":[4]"), QUIRE_E_FORMAT, "full_attn_idxs[0]");
+    bad(LFM(",\"full_attn_idxs\":[0,-1]"), QUIRE_E_FORMAT, "full_attn_idxs[1]");
+    bad(LFM(""), QUIRE_E_FORMAT, "layer_types is missing");
+    bad(GDN(",\"full_attention_interval\":0"), QUIRE_E_FORMAT, "full_attention_interval is 0");
+    bad(MODEL("jamba", ",\"attn_layer_period\":2,\"attn_layer_offset\":2"), QUIRE_E_FORMAT,
+        "attn_layer_period is 2, with offset 2");
+    bad(MODEL("jamba", ",\"expert_layer_period\":0"), QUIRE_E_FORMAT, "expert_layer_period is 0");
+    bad(NEMO(",\"num_hidden_layers\":4,\"hybrid_override_pattern\":\"M-*\""), QUIRE_E_FORMAT,
+        "hybrid_override_pattern has 3 letters for 4 layers");
+    bad(NEMO(",\"hybrid_override_pattern\":\"M-X\""), QUIRE_E_UNSUPPORTED,
+        "hybrid_override_pattern[2] is 'X'");
+    bad(NEMO(""), QUIRE_E_FORMAT, "num_hidden_layers is missing");
+    bad(NEMO(",\"layers_block_type\":[]"), QUIRE_E_FORMAT, "num_hidden_layers is missing");
+}
+
+static void bad_mamba(void **state)
+{
+    (void)state;
+    bad(M2(",\"num_heads\":7"), QUIRE_E_FORMAT, "is not the inner size 128");
+    bad(M2(",\"num_heads\":0"), QUIRE_E_FORMAT, "is not the inner size 128");
+    bad(M2(",\"head_dim\":8"), QUIRE_E_FORMAT, "head_dim 8 is not the inner size 128");
+    bad(M2(",\"n_groups\":3"), QUIRE_E_FORMAT, "8 recurrent heads, not a multiple of the 3");
+    bad(M2(",\"n_groups\":0"), QUIRE_E_FORMAT, "number of recurrent key heads or groups is 0");
+    bad(M2(",\"state_size\":0"), QUIRE_E_FORMAT, "recurrent key or state size is 0");
+    bad(M2(",\"state_size\":4096"), QUIRE_E_FORMAT, "recurrent key or state size is 4096");
+    bad(M2(",\"conv_kernel\":0"), QUIRE_E_FORMAT, "taps of the convolution is 0");
+    bad(M2(",\"conv_kernel\":33"), QUIRE_E_FORMAT, "taps of the convolution is 33, 1 to 32");
+    bad(M2(",\"conv_kernel\":4294967295"), QUIRE_E_FORMAT, "taps of the convolution");
+    bad(M2(",\"time_step_limit\":[0.1,1.0]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    bad(M2(",\"time_step_limit\":[0.0]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    bad(M2(",\"time_step_limit\":[0.0,\"Infinity\"]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    bad(M2(",\"time_step_limit\":[0.0,{}]"), QUIRE_E_UNSUPPORTED, "time_step_limit");
+    expect(M2(",\"time_step_limit\":[0.0,Infinity]"), "rrr");
+    expect(M2(",\"time_step_limit\":[0.0,{\"__float__\":\"Infinity\"}]"), "rrr");
+    bad(M2(",\"time_step_limit\":[0.0,Infinit]"), QUIRE_E_FORMAT, "config.json");
+    bad(M2(",\"num_heads\":-Infinity"), QUIRE_E_FORMAT, "num_heads is missing");
+    bad(M2(",\"use_bias\":true"), QUIRE_E_UNSUPPORTED, "use_bias = true");
+    bad(M2(",\"hidden_act\":\"gelu\""), QUIRE_E_UNSUPPORTED, "hidden_act gelu");
+    bad(M1(",\"intermediate_size\":100"), QUIRE_E_FORMAT, "intermediate_size 100");
+    bad(M1(",\"time_step_rank\":0"), QUIRE_E_FORMAT, "recurrent dt rank is 0");
+    bad(M1(",\"expand\":1000000"), QUIRE_E_FORMAT, "recurrent heads");
+    bad(M1(",\"conv_kernel\":64"), QUIRE_E_FORMAT, "taps of the convolution is 64");
+}
+
+static void bad_delta(void **state)
+{
+    (void)state;
+    bad(GDN(",\"linear_num_key_heads\":3"), QUIRE_E_FORMAT, "4 recurrent heads, not a multiple");
+    bad(GDN(",\"linear_num_value_heads\":0"), QUIRE_E_FORMAT, "number of recurrent heads is 0");
+    bad(GDN(",\"linear_key_head_dim\":0"), QUIRE_E_FORMAT, "recurrent key or state size is 0");
+    bad(GDN(",\"linear_value_head_dim\":2000"), QUIRE_E_FORMAT, "recurrent value size is 2000");
+    bad(GDN(",\"linear_conv_kernel_dim\":40"), QUIRE_E_FORMAT, "taps of the convolution is 40");
+    bad(GDN(",\"attn_output_gate\":false"), QUIRE_E_UNSUPPORTED, "attn_output_gate = false");
+    bad(LFM(",\"full_attn_idxs\":[1],\"conv_L_cache\":0"), QUIRE_E_FORMAT, "taps");
+    bad(LFM(",\"full_attn_idxs\":[1],\"conv_bias\":true"), QUIRE_E_UNSUPPORTED, "conv_bias");
+    bad(LFM(",\"full_attn_idxs\":[1],\"block_multiple_of\":0"), QUIRE_E_FORMAT,
+        "block_multiple_of");
+    bad(LFM(",\"full_attn_idxs\":[1],\"block_ffn_dim_multiplier\":-1"), QUIRE_E_FORMAT,
+        "block_ffn_dim_multiplier");
+    bad(MODEL("falcon_h1", ",\"ssm_multipliers\":[1,2,3]"), QUIRE_E_FORMAT, "mamba_n_heads");
+    bad(MODEL("falcon_h1", ",\"mamba_n_heads\":4,\"mamba_d_head\":16,\"mamba_d_ssm\":64,"
+                           "\"ssm_multipliers\":[1,2,3]"),
+        QUIRE_E_FORMAT, "ssm_multipliers must list 5 numbers");
+    bad(MODEL("falcon_h1", ",\"mamba_n_heads\":4,\"mamba_d_head\":16,\"mamba_d_ssm\":64,"
+                           "\"ssm_multipliers\":[1,2,3,4,5],\"mlp_multipliers\":[1]"),
+        QUIRE_E_FORMAT, "mlp_multipliers must list 2 numbers");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(patterns),
+        cmocka_unit_test(bad_patterns),
+        cmocka_unit_test(bad_mamba),
+        cmocka_unit_test(bad_delta),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
