@@ -25,8 +25,12 @@ static const struct {
 #ifdef QUIRE_WITH_TEXT
     { "model", bench_model,
       "-m FILE: prefill (-p) and decode (-n) rates at depths (-d) and batch sizes (-b)" },
+    { "adapter", bench_adapter,
+      "-m FILE --lora FILE: time that adapters add to a step, with -p, -n, -d and -b as for "
+      "model" },
     { "synth", bench_synth,
-      "--arch NAME --type TYPE -o FILE.gguf: the shape of a real model, random weights" },
+      "--arch NAME --type TYPE -o FILE.gguf: the shape of a real model, random weights; with "
+      "--lora-rank an adapter for it" },
     { "compare", bench_compare,
       "--peer PROGRAM -m FILE [-- ARGS]: interleaved rounds with a llama-bench" },
     { "start", bench_start,
@@ -103,6 +107,8 @@ static const struct {
     OPTION("--arch", NULL, TEXT, arch, "shape of the model to write"),
     OPTION("--type", NULL, TEXT, type, "weight type of the model to write"),
     OPTION("--layers", NULL, NUMBER, layers, "write fewer layers than the real model has"),
+    OPTION("--lora", NULL, TEXT, lora, "adapter: GGUF file or PEFT folder"),
+    OPTION("--lora-rank", NULL, NUMBER, lora_rank, "synth: write an adapter of this rank"),
     OPTION("--output", "-o", TEXT, output, "file to write"),
     OPTION("--pack-cache", NULL, TEXT, pack_cache, "cache file of the packed weights of -m"),
     OPTION("--peer", NULL, TEXT, peer, "llama-bench to compare with"),

@@ -21,9 +21,9 @@ struct bench_options {
     const char *isa;                                /* exact ISA level; NULL = the best one */
     const char *compute;                            /* list of "native", "f32" */
     const char *types, *shapes, *k_types, *v_types; /* lists of names */
-    const char *model, *arch, *type, *output, *peer, *pack_cache, *draft_model;
+    const char *model, *arch, *type, *output, *peer, *pack_cache, *draft_model, *lora;
     struct bench_list threads, m, prompts, gens, depths, batches;
-    uint32_t reps, layers, seed, chunk;
+    uint32_t reps, layers, seed, chunk, lora_rank;
     const char *synth, *prompt_len, *answer_len, *trace, *url, *scenario; /* serve */
     uint32_t requests, concurrency, shared_prefix, groups, max_seqs, cache_tokens, vocab;
     double rate, target_itl, slo_ttft, slo_itl; /* per second; milliseconds */
@@ -42,6 +42,7 @@ int bench_attention(const struct bench_options *o);
 int bench_overhead(const struct bench_options *o);
 int bench_synth(const struct bench_options *o);
 int bench_model(const struct bench_options *o);
+int bench_adapter(const struct bench_options *o);
 int bench_compare(const struct bench_options *o);
 int bench_start(const struct bench_options *o);
 int bench_contention(const struct bench_options *o);

@@ -54,6 +54,7 @@ int model_open(struct bench_session *s, const struct bench_options *o,
         return bench_error(64, "nothing to measure: -p and -n are 0");
     const struct bench_session_params p = { .path = o->model,
                                             .pack_cache = o->pack_cache,
+                                            .lora = o->lora,
                                             .isa = o->isa,
                                             .compute = compute,
                                             .k_type = k_type,

@@ -54,6 +54,21 @@ static quire_status open_cache(struct bench_session *s, const struct bench_sessi
     return status;
 }
 
+static quire_status open_adapters(struct bench_session *s, const char *path,
+                                  struct quire_error *err)
+{
+    struct quire_adapter_params ap;
+    quire_status status = QUIRE_OK;
+    quire_adapter_params_init(&ap, sizeof ap);
+    ap.path = path;
+    s->adapter_index = calloc(s->max_seqs, sizeof *s->adapter_index);
+    for (uint32_t i = 0; s->adapter_index && i < s->max_seqs; i++)
+        s->adapter_index[i] = (int32_t)(i % BENCH_ADAPTERS);
+    for (int i = 0; path && i < BENCH_ADAPTERS && status == QUIRE_OK; i++)
+        status = quire_adapter_open(s->model, &ap, &s->adapters[i], err);
+    return s->adapter_index ? status : QUIRE_E_NOMEM;
+}
+
 /* States of the sequences, all zero, in the order of the sequences. */
 static quire_status open_states(struct bench_session *s, const struct bench_session_params *p,
                                 struct quire_error *err)
@@ -84,6 +99,7 @@ static quire_status open_context(struct bench_session *s, const struct bench_ses
     cp.max_seqs = p->max_seqs;
     cp.max_logits = p->max_seqs;
     cp.max_seq_len = p->max_len;
+    cp.max_adapter_rank = p->lora ? QUIRE_ADAPTER_MAX_RANK : 0;
     const size_t row = s->info.vocab_size * sizeof(float);
     s->ids = malloc(cp.max_tokens * sizeof *s->ids);
     s->slots = malloc(cp.max_tokens * sizeof *s->slots);
@@ -109,6 +125,8 @@ int bench_session_open(struct bench_session *s, const struct bench_session_param
     if (status == QUIRE_OK)
         status = open_states(s, p, &err);
     if (status == QUIRE_OK)
+        status = open_adapters(s, p->lora, &err);
+    if (status == QUIRE_OK)
         status = open_context(s, p, &err);
     if (status == QUIRE_OK)
         return 0;
@@ -123,6 +141,10 @@ void bench_session_close(struct bench_session *s)
     quire_state_pool_destroy(s->states);
     free(s->state_slots);
     bench_tables_close(&s->tables);
+    free(s->adapter_index);
+    for (int i = 0; i < BENCH_ADAPTERS; i++)
+        if (quire_adapter_close(s->adapters[i]) != QUIRE_OK)
+            bench_error(70, "the adapter is still in use");
     if (quire_model_close(s->model) != QUIRE_OK)
         bench_error(70, "the model is still in use");
     free(s->ids), free(s->slots), free(s->starts), free(s->lens), free(s->logits),
@@ -156,11 +178,16 @@ static quire_status step(struct bench_session *s, uint32_t n_seqs, float *logits
                                                  .seq_lens = s->lens,
                                                  .n_groups = s->n_groups,
                                                  .groups = groups };
-    const struct quire_forward_args args = { .struct_size = sizeof args,
-                                             .batch = &batch,
-                                             .token_ids = s->ids,
-                                             .logits = logits,
-                                             .state_slots = s->state_slots };
+    const struct quire_forward_args args = {
+        .struct_size = sizeof args,
+        .batch = &batch,
+        .token_ids = s->ids,
+        .logits = logits,
+        .adapters = (const struct quire_adapter *const *)s->adapters,
+        .n_adapters = s->use_adapters ? BENCH_ADAPTERS : 0,
+        .adapter_index = s->adapter_index,
+        .state_slots = s->state_slots,
+    };
     return quire_context_forward(s->context, &args, err);
 }
 

@@ -4,7 +4,10 @@
 #define QUIRE_BENCH_BENCH_SESSION_H
 #include "bench_cache.h"
 #include "bench_measure.h"
+#include <quire/adapter.h>
 #include <quire/model.h>
+
+enum { BENCH_ADAPTERS = 4 };
 
 /* Token ids are a function of sequence and position, so a position computed twice has the same
  * keys and values. */
@@ -21,11 +24,14 @@ struct bench_session {
     struct bench_tables tables;
     int32_t *ids, *starts, *lens;
     int64_t *slots;
-    float *logits, *other_logits; /* [max_seqs][vocab] */
+    float *logits, *other_logits;                   /* [max_seqs][vocab] */
+    struct quire_adapter *adapters[BENCH_ADAPTERS]; /* copies of one adapter, or NULL */
+    int32_t *adapter_index;                         /* [max_seqs] */
+    bool use_adapters;                              /* in the next steps */
 };
 
 struct bench_session_params {
-    const char *path, *isa, *pack_cache;
+    const char *path, *isa, *pack_cache, *lora;
     enum quire_compute compute;
     enum quire_kv_dtype k_type, v_type;
     uint32_t max_seqs, max_len, depth; /* depth: cached tokens per sequence, <= max_len */

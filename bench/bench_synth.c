@@ -2,7 +2,7 @@
 /* bench_synth.c - `quire-bench synth`: writes a GGUF file with the shape of a real model and
  * random weights. */
 #include "bench_stats.h"
-#include "bench_synth_meta.h"
+#include "bench_synth_lora.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -308,6 +308,12 @@ int bench_synth_write(const struct bench_options *o, const char *path, char *out
         return code;
     if (o->layers && o->layers < s.arch.layers)
         s.arch.layers = o->layers;
+    if (o->lora_rank) {
+        snprintf(out, size, "adapter of rank %u for %s", o->lora_rank, s.arch.name);
+        return synth_lora_write(path, &s.arch, o->lora_rank, o->seed)
+                   ? 0
+                   : bench_error(74, "writing %s failed", path);
+    }
     if (!gguf_open(&w, path))
         return bench_error(73, "cannot write %s: it cannot be created, or is not a regular file",
                            path);

@@ -19,6 +19,7 @@ struct eval_options {
     const char *model, *gguf, *input, *output;
     const char *reference; /* divergence: the other model */
     const char *kv_scales; /* file of scales for fp8 caches */
+    const char *lora;      /* adapter of all sequences; NULL = none */
     const char *prompt;
     bool verbose;
     uint32_t limit;                /* schema: 0 = all */

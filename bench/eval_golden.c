@@ -134,17 +134,23 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     return code ? code : !passed;
 }
 
-/* golden DIR...: the model and reference of each folder. --gguf FILE [DIR]: the reference is
+/* golden --lora ADAPTER -m MODEL [DIR]: the reference is that of DIR, else beside the adapter.
+ * golden DIR...: the model and reference of each folder. --gguf FILE [DIR]: the reference is
  * FILE.golden.safetensors where it exists (quantized files), else that of DIR. */
 int eval_golden(const struct eval_options *o)
 {
     int worst = 0;
-    if (!o->n_args && !o->gguf) {
+    if ((!o->n_args && !o->gguf && !o->lora) || (o->lora && !o->model)) {
         fprintf(stderr,
-                "usage: quire-eval golden [options] DIR...   or   golden --gguf FILE [DIR]\n");
+                "usage: quire-eval golden [options] DIR...   or   golden --gguf FILE [DIR]   or   "
+                "golden --lora ADAPTER -m MODEL [DIR]\n");
         return 64;
     }
     char path[4096];
+    if (o->lora) {
+        snprintf(path, sizeof path, "%s/golden.safetensors", o->n_args ? o->args[0] : o->lora);
+        return check_folder(o, o->model, path);
+    }
     if (o->gguf) {
         const size_t stem = strlen(o->gguf) > 5 ? strlen(o->gguf) - 5 : 0;
         snprintf(path, sizeof path, "%.*s.golden.safetensors", (int)stem, o->gguf);

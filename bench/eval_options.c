@@ -26,6 +26,9 @@ static const struct {
     { "-ctk", "TYPE", KV_TYPES, "KV dtype of keys" },
     { "-ctv", "TYPE", KV_TYPES, "KV dtype of values" },
     { "--kv-scales", "FILE", "file", "scales of fp8 caches, as written by calibrate" },
+    { "--lora", "PATH", "file",
+      "LoRA adapter of all sequences; golden: with -m MODEL, compared with DIR or with the reference "
+      "tensors beside the adapter" },
     { "-t --threads", "N", "", "default: of the machine" },
     { "--chunk", "N", "", "prompt tokens per step (default: all)" },
     { "--block-size", "N", "", "tokens per KV block (default 64; attention: several)" },

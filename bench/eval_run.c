@@ -10,6 +10,7 @@ enum { MAX_GROUPS = 64 };
 struct eval_run {
     struct quire_threads *threads;
     struct quire_model *model;
+    struct quire_adapter *adapter; /* NULL = none */
     struct quire_kv_cache *kv;
     struct quire_state_pool *states; /* NULL in models without recurrent layers */
     struct quire_context *context;
@@ -109,7 +110,17 @@ static quire_status make_context(struct eval_run *r, const struct eval_options *
     cp.max_seq_len = r->max_tokens;
     cp.encoder_dtype = o->k_dtype;
     cp.expand_latent_from = o->expand_from;
+    cp.max_adapter_rank = r->adapter ? QUIRE_ADAPTER_MAX_RANK : 0;
     return quire_context_create(r->model, &cp, &r->context, err);
+}
+
+static quire_status open_adapter(struct eval_run *r, const struct eval_options *o,
+                                 struct quire_error *err)
+{
+    struct quire_adapter_params ap;
+    quire_adapter_params_init(&ap, sizeof ap);
+    ap.path = o->lora;
+    return o->lora ? quire_adapter_open(r->model, &ap, &r->adapter, err) : QUIRE_OK;
 }
 
 static quire_status open_all(struct eval_run *r, const struct eval_options *o, const char *path,
@@ -134,6 +145,8 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
         return s;
     r->info.struct_size = sizeof r->info;
     s = quire_model_get_info(r->model, &r->info);
+    if (s == QUIRE_OK)
+        s = open_adapter(r, o, err);
     r->max_seqs = r->info.kind == QUIRE_MODEL_DECODER ? 1 : EVAL_MAX_SEQS;
     r->table = calloc((size_t)r->max_seqs * r->n_blocks, sizeof *r->table);
     if (s == QUIRE_OK)
@@ -173,6 +186,8 @@ void eval_run_close(struct eval_run *r)
     quire_context_destroy(r->context);
     quire_kv_destroy(r->kv);
     quire_state_pool_destroy(r->states);
+    if (quire_adapter_close(r->adapter) != QUIRE_OK)
+        fprintf(stderr, "quire-eval: the adapter is still in use\n");
     if (quire_model_close(r->model) != QUIRE_OK)
         fprintf(stderr, "quire-eval: the model is still in use\n");
     quire_threads_destroy(r->threads);
@@ -234,7 +249,8 @@ static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_se
                            struct quire_error *err)
 {
     struct quire_attention_batch_group groups[MAX_GROUPS];
-    int32_t starts[EVAL_MAX_SEQS + 1] = { 0 };
+    int32_t starts[EVAL_MAX_SEQS + 1] = { 0 }, adapter_index[EVAL_MAX_SEQS] = { 0 };
+    const struct quire_adapter *adapters[] = { r->adapter };
     for (uint32_t i = 0; i < n_seqs; i++) {
         fill_slots(r, i, (uint32_t)r->lengths[i], n, r->slots + (size_t)i * n);
         r->lengths[i] += (int32_t)n;
@@ -259,6 +275,9 @@ static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_se
                                              .n_logits = n_rows,
                                              .logits = n_rows ? logits : NULL,
                                              .hidden = hidden,
+                                             .adapters = adapters,
+                                             .n_adapters = r->adapter ? 1 : 0,
+                                             .adapter_index = adapter_index,
                                              .state_slots = r->state_slots };
     return quire_context_forward(r->context, &step, err);
 }

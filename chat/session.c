@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* session.c - opens the engine; changes of the conversations and their settings. */
 #include "session.h"
+#include "adapter.h"
 #include "bundled.h"
 #include "constraint.h"
 #include "conversation_file.h"
@@ -169,6 +170,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.kv_scales = o->kv_scales;
     p.draft_model_path = o->draft_max ? o->draft_model : NULL;
     p.max_draft_tokens = o->draft_model ? o->draft_max : 0;
+    p.max_adapter_rank = o->lora ? QUIRE_ADAPTER_MAX_RANK : 0;
     p.progress = o->quiet ? continue_loading : show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;
     interrupts_block(true);
@@ -264,6 +266,7 @@ int session_open(struct session *s, const struct options *o, struct output *out)
     if (code == 0)
         code = open_answers(s, template.data);
     text_free(&template);
+    code = code ? code : adapter_open(s);
     if (code)
         return code;
     s->model.struct_size = sizeof s->model;

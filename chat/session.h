@@ -17,6 +17,7 @@ struct session {
     struct quire_model_info model;
     struct quire_engine_info info;
     const char *model_name; /* for display */
+    float lora_scale;       /* of --lora */
     struct conversation_list conversations;
     struct conversation *conversation; /* the current one, of the list */
     bool keeps_cache;                  /* the file of --prompt-cache may be written */

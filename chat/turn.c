@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* turn.c - runs requests and keeps their answers in the conversation. */
 #include "turn.h"
+#include "adapter.h"
 #include "interrupt.h"
 #include "prompt.h"
 #include "roll.h"
@@ -157,6 +158,7 @@ static void set_request(struct session *s, struct quire_request_params *request)
     request->stream = s->conversation->regenerations;
     request->draft_tokens = s->options->draft_model ? s->options->draft_max : 0;
     answer_free(&s->answer); /* of the request before */
+    adapter_set_request(s, request);
 }
 
 static enum turn_result complete_text(struct session *s, const char *text, size_t size,

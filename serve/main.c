@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* main.c - quire-server: start, signals, shutdown. */
+#include "adapter_list.h"
 #include "generation.h"
 #include "generation_events.h"
 #include "http.h"
@@ -71,7 +72,8 @@ static void reload(struct program *p)
     struct api_error error = { 0 };
     bool exit_now = false;
     if (options_read(&fresh, p->argc, p->argv, &exit_now) == 0 &&
-        registry_set_models(p->server.registry, &fresh.models, &fresh.aliases, &error))
+        registry_set_models(p->server.registry, &fresh.models, &fresh.aliases, &error) &&
+        adapter_list_set(p->server.registry, &fresh.loras, &error))
         say(p, QUIRE_LOG_INFO, "models reloaded", NULL, NULL);
     else
         say(p, QUIRE_LOG_ERROR, "models not reloaded", "error", error.message);

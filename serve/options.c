@@ -68,6 +68,8 @@ static int check_together(const struct options *o)
                     o->tls_cert ? "--tls-cert needs --tls-key" : "--tls-key needs --tls-cert");
     if (o->max_body == 0)
         return fail(EX_USAGE, "--max-body: 0 bytes leave no room for a request");
+    if (o->max_lora_rank > QUIRE_ADAPTER_MAX_RANK)
+        return fail(EX_USAGE, "--max-lora-rank: give 1024 or less");
     if (o->max_connections == 0)
         return fail(EX_USAGE, "--max-connections: give 1 or more");
     if (o->max_queue == 0)
@@ -119,6 +121,8 @@ static int check_files(const struct options *o)
     int code = 0;
     for (uint32_t i = 0; i < o->models.n && !code; i++)
         code = check_readable("--model", option_model_path(o->models.text[i]));
+    for (uint32_t i = 0; i < o->loras.n && !code; i++)
+        code = check_readable("--lora", option_model_path(o->loras.text[i]));
     code = code ? code : check_readable("--draft-model", o->draft_model);
     code = code ? code : check_readable("--chat-template-file", o->template_file);
     code = code ? code : check_readable("--kv-scales", o->kv_scales);

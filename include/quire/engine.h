@@ -42,6 +42,7 @@
  *  engine with a thread of its own can only be closed. */
 #ifndef QUIRE_ENGINE_H
 #define QUIRE_ENGINE_H
+#include <quire/engine_adapter.h>
 #include <quire/engine_request.h>
 #include <quire/kv_cache.h>
 #include <quire/model.h>
@@ -133,6 +134,9 @@ struct quire_engine_params {
     const struct quire_tokenizer *draft_tokenizer; /**< with draft_model only; borrowed by open */
     /** capacity of its KV cache in tokens; sequences without room skip it; 0 = cache_tokens */
     uint64_t draft_cache_tokens;
+    /** largest rank of the adapters of requests (quire/engine_adapter.h), up to
+     *  QUIRE_ADAPTER_MAX_RANK; 0 = adapters are refused. Decoders only */
+    uint32_t max_adapter_rank;
 };
 
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
@@ -180,7 +184,7 @@ struct quire_engine_info {
      *  prefix cache; 0 for models without recurrent layers */
     uint64_t state_bytes;
     uint32_t n_state_checkpoints; /**< prefixes that can be continued; 0 without */
-    uint32_t reserved;            /**< 0 */
+    uint32_t max_adapter_rank;
 };
 QUIRE_API void quire_engine_info_init(struct quire_engine_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_get_info(const struct quire_engine *engine,

@@ -170,6 +170,15 @@ struct quire_request_params {
     uint32_t grammar_flags; /**< QUIRE_GRAMMAR_* */
     bool has_grammar;       /**< grammar_kind, grammar_text and grammar_flags are used */
     uint8_t reserved3[7];   /**< 0 */
+    /* LoRA: at most one of adapter_name and adapter; the draft model of speculative decoding runs
+     * without it */
+    const char *adapter_name; /**< of quire_engine_add_adapter(); NULL = none */
+    /** open, for the engine's model; borrowed until the last event was returned; NULL = none */
+    struct quire_adapter *adapter;
+    /** factor of the adapter's update, finite; 0 = as without adapter; default 1. Prefixes are
+     *  shared between requests of equal adapters and scales only */
+    float adapter_scale;
+    uint32_t reserved4; /**< 0 */
 };
 
 /** Sets the defaults: no prompt, no limit, sampling by quire_engine_default_sampling();

@@ -98,6 +98,7 @@ struct quire_model_params {
     const char *pack_cache;
 };
 
+struct quire_adapter;
 struct quire_model;   /**< A loaded model: shared, immutable. */
 struct quire_context; /**< State of one step at a time. */
 
@@ -112,8 +113,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_open(const struct quire_mode
                                                          struct quire_model **out,
                                                          struct quire_error *err);
 
-/** Frees the model; NULL is a no-op. Its contexts must be destroyed first: otherwise QUIRE_E_BUSY,
- *  and nothing is freed. */
+/** Frees the model; NULL is a no-op. Its contexts must be destroyed and its adapters closed first:
+ *  otherwise QUIRE_E_BUSY, and nothing is freed. */
 QUIRE_API quire_status quire_model_close(struct quire_model *model);
 
 /** Append only. */
@@ -253,6 +254,9 @@ struct quire_context_params {
      *  Required by models with recurrent layers, NULL for the others. A model without any attention
      *  layer has no KV groups: kv is NULL then */
     struct quire_state_pool *states;
+    /** largest rank of the adapters of a step (quire/adapter.h), up to QUIRE_ADAPTER_MAX_RANK; 0 =
+     *  steps with adapters are refused. Decoders only (QUIRE_E_UNSUPPORTED) */
+    uint32_t max_adapter_rank;
 };
 QUIRE_API void quire_context_params_init(struct quire_context_params *params, size_t struct_size);
 
@@ -318,6 +322,15 @@ struct quire_forward_args {
      *  from the zero state, whatever its slot holds. Slots of sequences without tokens in the step
      *  are ignored; the others are allocated and distinct. A failed step changes no state */
     const int32_t *state_slots;
+    /** [n_adapters] adapters of the step, open and of this model (quire/adapter.h); each is in use
+     *  until the call returns. Not closed before the next step of the context */
+    const struct quire_adapter *const *adapters;
+    uint32_t n_adapters;
+    /** [n_seqs] index of a sequence's adapter in `adapters`, -1 = none. Required if n_adapters is
+     *  not 0, else ignored. The result of a sequence depends on its own adapter and scale only */
+    const int32_t *adapter_index;
+    /** [n_seqs] factor of the adapter's update; 0 = as without adapter; NULL = all 1 */
+    const float *adapter_scales;
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 

@@ -2,6 +2,7 @@
 /** Includes every public header of the library. */
 #ifndef QUIRE_QUIRE_H
 #define QUIRE_QUIRE_H
+#include <quire/adapter.h>
 #include <quire/attention.h>
 #include <quire/attention_dense.h>
 #include <quire/attention_merge.h>
@@ -11,6 +12,7 @@
 #include <quire/chat_template.h>
 #include <quire/cpu.h>
 #include <quire/engine.h>
+#include <quire/engine_adapter.h>
 #include <quire/engine_cache.h>
 #include <quire/engine_request.h>
 #include <quire/event_callback.h>

@@ -74,7 +74,7 @@ static void finish(struct generation *g)
         text_free(&e->vectors[i]);
     }
     text_add_string(&out, "],\"model\":");
-    json_build_write(&out, json_string(g->model->name));
+    json_build_write(&out, json_string(generation_model_name(g)));
     text_format(&out, ",\"usage\":{\"prompt_tokens\":%llu,\"total_tokens\":%llu}}\n", tokens,
                 tokens);
     if (out.failed || e->failed)

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "generation.h"
+#include "adapter_list.h"
 #include "generation_run.h"
 #include "keys.h"
 #include "log.h"
 #include "loop.h"
 #include "metrics.h"
+#include "model_list.h"
 #include "router.h"
 #include "sampling_fields.h"
 #include "server.h"
@@ -81,6 +83,25 @@ struct generation *generation_create(struct exchange *x, const struct generation
         items[i] = (struct item){ .g = g, .index = i };
     }
     return g;
+}
+
+bool generation_find_model(struct generation *g, const char *name, struct api_error *error)
+{
+    struct registry *r = g->server->registry;
+    const struct adapter_entry *a = adapter_list_find(r, name);
+    g->model = registry_find(r, a ? NULL : name, error);
+    if (a == NULL || g->model == NULL)
+        return g->model != NULL;
+    char *copy = generation_alloc(g, strlen(a->name) + 1); /* the list may change */
+    if (copy == NULL)
+        return api_fail(error, 500, NULL, NULL, "out of memory");
+    g->adapter = strcpy(copy, a->name);
+    return true;
+}
+
+const char *generation_model_name(const struct generation *g)
+{
+    return g->adapter ? g->adapter : g->model->name;
 }
 
 void *generation_alloc(struct generation *g, size_t size)
@@ -355,6 +376,7 @@ static bool prepare(struct generation *g, struct api_error *error)
         r->user = &run->items[i];
         r->client = g->key->client;
         r->cache_salt = g->key->cache_salt;
+        r->adapter_name = g->adapter;
         r->deadline = g->server->options.request_timeout;
     }
     return true;

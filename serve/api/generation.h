@@ -55,6 +55,7 @@ struct generation {
     json_t *tools;  /* owned: [tools] of the first request in OpenAI's notation, or NULL */
     void *state;    /* of the format */
     struct model *model;
+    const char *adapter;                   /* name of an adapter of the model, or NULL */
     struct quire_request_params *requests; /* [n_requests], malloc */
     uint32_t n_requests;
     struct quire_sampling_params sampling;   /* requests[i].sampling points to it or is NULL */
@@ -80,6 +81,12 @@ struct generation {
  * is set) and the parsed body, whose reference it takes also on failure. NULL: *error. */
 struct generation *generation_create(struct exchange *x, const struct generation_format *format,
                                      json_t *body, uint32_t n_requests, struct api_error *error);
+
+/* Sets the model and the adapter of a name that a client says. False: *error. */
+bool generation_find_model(struct generation *g, const char *name, struct api_error *error);
+
+/* The name of the model in answers: that of the adapter, if there is one. */
+const char *generation_model_name(const struct generation *g);
 
 /* Memory that lives as long as the generation; NULL: out of memory. */
 void *generation_alloc(struct generation *g, size_t size);

@@ -72,8 +72,9 @@ static json_t *message_json(const struct generation *g, json_t *content, const c
 {
     const struct message *m = g->state;
     return json_pack("{s:s, s:s, s:s, s:s, s:o, s:s?, s:s?, s:o}", "id", m->common.id, "type",
-                     "message", "role", "assistant", "model", g->model->name, "content", content,
-                     "stop_reason", reason, "stop_sequence", stop, "usage", usage_json(g, true));
+                     "message", "role", "assistant", "model", generation_model_name(g), "content",
+                     content, "stop_reason", reason, "stop_sequence", stop, "usage",
+                     usage_json(g, true));
 }
 
 static json_t *content_json(const struct answer *a)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "models_list.h"
+#include "adapter_list.h"
 #include "error.h"
 #include "exchange.h"
 #include "json_build.h"
@@ -34,18 +35,38 @@ static json_t *model_json(const struct model *m)
                      states[m->state], "meta", meta_json(m));
 }
 
+/* An adapter is a model whose parent is the first one. */
+static json_t *adapter_json(struct registry *r, const struct adapter_entry *a)
+{
+    const struct model *m = registry_model(r, 0);
+    json_t *object = model_json(m);
+    json_build_set(&object, "id", json_string(a->name));
+    json_build_set(&object, "root", json_string(a->path));
+    json_build_set(&object, "parent", json_string(m->name));
+    json_build_set(&object, "aliases", json_array());
+    return object;
+}
+
 void models_list_route(struct exchange *x)
 {
     json_t *data = json_array();
     const struct model *m;
     for (unsigned i = 0; (m = registry_model(x->server->registry, i)) != NULL; i++)
         json_build_append(&data, model_json(m));
+    const struct adapter_entry *a;
+    for (unsigned i = 0; (a = adapter_list_at(x->server->registry, i)) != NULL; i++)
+        json_build_append(&data, adapter_json(x->server->registry, a));
     exchange_reply_json(x, 200, json_pack("{s:s, s:o}", "object", "list", "data", data));
 }
 
 void models_get_route(struct exchange *x)
 {
     struct api_error error = { 0 };
+    const struct adapter_entry *a = adapter_list_find(x->server->registry, x->path_rest);
+    if (a != NULL) {
+        exchange_reply_json(x, 200, adapter_json(x->server->registry, a));
+        return;
+    }
     const struct model *m = registry_find(x->server->registry, x->path_rest, &error);
     if (m != NULL)
         exchange_reply_json(x, 200, model_json(m));

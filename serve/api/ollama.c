@@ -38,8 +38,8 @@ static json_t *calls_json(const struct answer *a)
 static json_t *piece(const struct generation *g, const struct answer *a, bool done)
 {
     const struct ollama *o = g->state;
-    json_t *object =
-        json_pack("{s:s, s:o}", "model", g->model->name, "created_at", ollama_time(time(NULL)));
+    json_t *object = json_pack("{s:s, s:o}", "model", generation_model_name(g), "created_at",
+                               ollama_time(time(NULL)));
     json_t *message = json_pack("{s:s, s:o}", "role", "assistant", "content", string_of(&a->text));
     if (a->reasoning.size > 0)
         json_build_set(o->chat ? &message : &object, "thinking", string_of(&a->reasoning));

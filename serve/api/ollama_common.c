@@ -20,8 +20,7 @@ bool ollama_read_model(struct fields *f, struct generation *g)
     const size_t n = strlen(plain);
     if (n > sizeof tag - 1 && strcmp(plain + n - (sizeof tag - 1), tag) == 0)
         plain[n - (sizeof tag - 1)] = '\0';
-    g->model = registry_find(g->server->registry, plain, f->error);
-    return g->model != NULL;
+    return generation_find_model(g, plain, f->error);
 }
 
 /* Options of llama.cpp's runner that do not change an answer here. */

@@ -51,7 +51,7 @@ static void finish(struct generation *g)
 {
     const struct vectors *v = g->state;
     struct text out = { 0 };
-    json_t *rest = json_pack("{s:s}", "model", g->model->name);
+    json_t *rest = json_pack("{s:s}", "model", generation_model_name(g));
     ollama_add_durations(&rest, g, false);
     json_build_write(&out, rest);
     if (out.size > 0)

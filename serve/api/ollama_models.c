@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ollama_models.h"
+#include "adapter_list.h"
 #include "exchange.h"
 #include "json_build.h"
 #include "model_list.h"
@@ -43,6 +44,17 @@ void ollama_tags_route(struct exchange *x)
     for (unsigned i = 0; (m = registry_model(x->server->registry, i)) != NULL; i++) {
         json_t *object = model_json(m);
         json_build_set(&object, "modified_at", ollama_time((time_t)m->created));
+        json_build_append(&models, object);
+    }
+    const struct adapter_entry *a;
+    for (unsigned i = 0; (a = adapter_list_at(x->server->registry, i)) != NULL; i++) {
+        const struct model *base = registry_model(x->server->registry, 0);
+        json_t *object = model_json(base);
+        json_build_set(&object, "name", json_string(a->name));
+        json_build_set(&object, "model", json_string(a->name));
+        json_object_set_new(json_object_get(object, "details"), "parent_model",
+                            json_string(base->name));
+        json_build_set(&object, "modified_at", ollama_time((time_t)base->created));
         json_build_append(&models, object);
     }
     exchange_reply_json(x, 200, json_pack("{s:o}", "models", models));

@@ -51,7 +51,7 @@ bool openai_answer_init(struct openai_answer *a, struct generation *g, struct fi
     a->created = (long)time(NULL);
     fields_string(f, "model", &model);
     if (f->error->status == 0)
-        g->model = registry_find(g->server->registry, model, f->error);
+        (void)generation_find_model(g, model, f->error);
     return f->error->status == 0;
 }
 
@@ -130,8 +130,8 @@ json_t *openai_object(const struct openai_answer *a, const struct generation *g,
     snprintf(fingerprint, sizeof fingerprint, "quire-%s-%016llx", quire_version(),
              (unsigned long long)g->model->model_info.fingerprint);
     return json_pack("{s:s, s:s, s:I, s:s, s:s, s:o}", "id", a->id, "object", object, "created",
-                     (json_int_t)a->created, "model", g->model->name, "system_fingerprint",
-                     fingerprint, "choices", choices);
+                     (json_int_t)a->created, "model", generation_model_name(g),
+                     "system_fingerprint", fingerprint, "choices", choices);
 }
 
 /* ---- Streams */

@@ -61,8 +61,8 @@ static json_t *response_json(const struct generation *g, const char *status,
     json_t *object =
         json_pack("{s:s, s:s, s:I, s:s, s:s, s:o, s:o, s:o}", "id", r->common.id, "object",
                   "response", "created_at", (json_int_t)r->common.created, "status", status,
-                  "model", g->model->name, "error", failure, "incomplete_details", details,
-                  "output", done ? output_json(g) : json_array());
+                  "model", generation_model_name(g), "error", failure, "incomplete_details",
+                  details, "output", done ? output_json(g) : json_array());
     json_build_set(&object, "usage", done ? usage_json(g) : json_null());
     if (object != NULL && json_object_update(object, r->echo) != 0) {
         json_decref(object);

@@ -59,9 +59,13 @@ static bool path_in(const char *dir, const struct model_opening *o, const char *
 }
 
 /* Parameters of the first model only. */
-static void set_first_params(const struct options *opt, struct quire_engine_params *p)
+static void set_first_params(const struct model_opening *o, struct quire_engine_params *p)
 {
+    const struct options *opt = &o->server->options;
     p->kv_scales = opt->kv_scales;
+    p->max_adapter_rank = opt->max_lora_rank;
+    if (o->adapters.n > 0 && opt->max_lora_rank == 0)
+        p->max_adapter_rank = QUIRE_ADAPTER_MAX_RANK;
     if (opt->draft_model != NULL && opt->draft_max > 0) {
         p->draft_model_path = opt->draft_model;
         p->max_draft_tokens = DRAFTS_PER_STEP;
@@ -93,7 +97,7 @@ static void set_params(const struct model_opening *o, struct quire_engine_params
                (opt->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0);
     p->logger = &o->logger;
     if (o->is_first)
-        set_first_params(opt, p);
+        set_first_params(o, p);
 }
 
 static bool is_encoder(const struct quire_engine *engine)
@@ -235,6 +239,11 @@ void model_open(struct model_opening *o)
     read_sizes(o);
     quire_model_info_init(&o->model_info, sizeof o->model_info);
     quire_status s = quire_model_get_info(quire_engine_model(o->engine), &o->model_info);
+    if (!adapter_list_load(o)) {
+        quire_engine_close(o->engine);
+        o->engine = NULL;
+        return;
+    }
     restore_cache(o);
     if (s == QUIRE_OK && o->server->options.mlock)
         s = lock_memory(&err);

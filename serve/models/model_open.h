@@ -2,6 +2,7 @@
 /* model_open.h - opens and closes the engine of a model; runs on a thread beside the event loop. */
 #ifndef QUIRE_SERVE_MODEL_OPEN_H
 #define QUIRE_SERVE_MODEL_OPEN_H
+#include "adapter_list.h"
 #include "error.h"
 #include "log.h"
 #include <quire/quire.h>
@@ -17,7 +18,8 @@ struct model_opening {
     bool is_first; /* options of the first model apply: draft model, chat template */
     struct log_source log;
     struct quire_logger logger;
-    struct api_error error; /* status 0: success */
+    struct adapter_set adapters; /* to load */
+    struct api_error error;      /* status 0: success */
     struct quire_engine *engine;
     struct quire_engine_info info;
     struct quire_model_info model_info;

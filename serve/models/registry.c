@@ -90,6 +90,8 @@ static void opened(struct model *m)
     if (s == QUIRE_OK) {
         m->state = MODEL_OPEN;
         m->last_used = loop_now(loop);
+        io->loaded = io->opening.adapters;
+        adapter_list_sync(io->registry, m);
         tell_waiters(m, NULL);
         return;
     }
@@ -133,6 +135,9 @@ static void start(struct model *m, enum stage stage)
     struct model_io *io = m->io;
     io->stage = stage;
     io->opening.error = (struct api_error){ 0 };
+    io->opening.adapters = (struct adapter_set){ 0 };
+    if (m == registry_model(io->registry, 0))
+        io->opening.adapters = io->registry->adapters.listed;
     io->job = (struct loop_job){ .work = work, .done = done, .user = m };
     loop_offload(io->registry->server->loop, LANE_MODELS, &io->job);
 }
@@ -257,7 +262,8 @@ struct registry *registry_create(struct server *server, void (*events)(struct mo
     }
     r->server = server;
     r->events = events;
-    if (registry_set_models(r, &o->models, &o->aliases, error))
+    if (registry_set_models(r, &o->models, &o->aliases, error) &&
+        adapter_list_set(r, &o->loras, error))
         return r;
     registry_destroy(r);
     return NULL;
@@ -280,5 +286,6 @@ void registry_destroy(struct registry *r)
         }
         registry_free_model(m);
     }
+    adapter_list_free(&r->adapters);
     free(r);
 }

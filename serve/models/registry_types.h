@@ -2,6 +2,7 @@
 /* registry_types.h - state of the registry, for registry.c and model_list.c. */
 #ifndef QUIRE_SERVE_REGISTRY_TYPES_H
 #define QUIRE_SERVE_REGISTRY_TYPES_H
+#include "adapter_list.h"
 #include "loop.h"
 #include "model_open.h"
 #include "registry.h"
@@ -13,6 +14,7 @@ struct registry {
     struct model *models[MAX_REPEATED];   /* [n] in the order of the configuration */
     unsigned n;
     bool closing;
+    struct adapter_list adapters;
 };
 enum { N_SLOTS = 2 * MAX_REPEATED }; /* removed models that are in use keep theirs */
 
@@ -35,6 +37,9 @@ struct model_io {
     enum stage stage;
     int event_fd;
     struct model_opening opening; /* arguments and results of the job */
+    struct adapter_set loaded;    /* adapters of the open engine, while syncing of the job */
+    bool syncing;                 /* sync_job runs */
+    struct loop_job sync_job;
 };
 
 /* Frees the strings and the slot of a closed model. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox.c - --sandbox: the files of the server, and its system calls. */
 #include "sandbox.h"
+#include "adapter_list.h"
 #include "landlock.h"
 #include "model_list.h"
 #include "registry.h"
@@ -109,6 +110,10 @@ static bool allow_files(struct landlock *l, const struct options *o, struct regi
     const struct model *m;
     for (unsigned i = 0; (m = registry_model(models, i)) != NULL; i++)
         if (!allow_input(l, m->path, error))
+            return false;
+    const struct adapter_entry *a;
+    for (unsigned i = 0; (a = adapter_list_at(models, i)) != NULL; i++)
+        if (!allow_input(l, a->path, error))
             return false;
     for (size_t i = 0; i < sizeof system_paths / sizeof system_paths[0]; i++)
         if (exists(system_paths[i].path) &&

@@ -28,6 +28,7 @@ enum qr_kind {
     QR_KIND_GRAMMAR_MATCHER,
     QR_KIND_CHAT_OUTPUT,
     QR_KIND_STATE_POOL,
+    QR_KIND_ADAPTER,
 };
 
 /* First member of a public object. Objects are created with their kind; qr_handle_end precedes the

@@ -28,9 +28,13 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     b->first_blocks = qr_alloc(a, groups * seqs, sizeof *b->first_blocks);
     b->groups = qr_calloc(a, groups, sizeof *b->groups);
     b->embedding_rows = qr_calloc(a, tokens, sizeof *b->embedding_rows);
+    b->adapters = qr_alloc(a, seqs, sizeof *b->adapters);
+    b->adapter_index = qr_alloc(a, seqs, sizeof *b->adapter_index);
+    b->adapter_scales = qr_alloc(a, seqs, sizeof *b->adapter_scales);
     if (b->query_start_loc && b->seq_lens && b->rope_lens && b->state_slots && b->logits_rows &&
         b->first_logits && b->complete && b->token_ids && b->slot_mapping && b->block_tables &&
-        b->first_blocks && b->groups && b->embedding_rows)
+        b->first_blocks && b->groups && b->embedding_rows && b->adapters && b->adapter_index &&
+        b->adapter_scales)
         return QUIRE_OK;
     qr_batch_free(b, a);
     return qr_fail(err, QUIRE_E_NOMEM, "no memory for a step of %u tokens of %u sequences",
@@ -53,6 +57,9 @@ void qr_batch_free(struct qr_batch *b, const struct quire_allocator *a)
     qr_free(a, b->first_blocks, groups * seqs, sizeof *b->first_blocks);
     qr_free(a, b->groups, groups, sizeof *b->groups);
     qr_free(a, b->embedding_rows, tokens, sizeof *b->embedding_rows);
+    qr_free(a, b->adapters, seqs, sizeof *b->adapters);
+    qr_free(a, b->adapter_index, seqs, sizeof *b->adapter_index);
+    qr_free(a, b->adapter_scales, seqs, sizeof *b->adapter_scales);
     *b = (struct qr_batch){ 0 };
 }
 
@@ -93,6 +100,21 @@ static void add_embeddings(struct qr_batch *b, const struct qr_task *task)
         }
 }
 
+/* Enters the adapter of sequence i. */
+static void add_adapter(struct qr_batch *b, uint32_t i, const struct qr_task *task)
+{
+    uint32_t at = 0;
+    b->adapter_index[i] = -1;
+    b->adapter_scales[i] = task->adapter_scale;
+    if (!task->adapter)
+        return;
+    while (at < b->n_adapters && b->adapters[at] != task->adapter)
+        at++;
+    if (at == b->n_adapters)
+        b->adapters[b->n_adapters++] = task->adapter;
+    b->adapter_index[i] = (int32_t)at;
+}
+
 static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *scheduler,
                              struct qr_task *task, struct quire_error *err)
 {
@@ -104,6 +126,7 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
         memcpy(b->token_ids + b->n_tokens + n, task->draft, n_draft * sizeof(int32_t));
     if (task->embeddings)
         add_embeddings(b, task);
+    add_adapter(b, i, task);
     b->seq_lens[i] = (int32_t)(task->n_computed + n + n_draft);
     b->state_slots[i] = task->sequence->state_slot;
     b->rope_lens[i] = qr_scheduler_rope_length(scheduler, task, task->n_computed);
@@ -123,7 +146,7 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
 quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *scheduler,
                             struct quire_error *err)
 {
-    b->n_seqs = b->n_tokens = b->n_logits = b->n_complete = 0;
+    b->n_seqs = b->n_tokens = b->n_logits = b->n_complete = b->n_adapters = 0;
     b->pools = false;
     b->query_start_loc[0] = 0;
     if (b->has_embeddings)

@@ -21,8 +21,12 @@ struct qr_batch {
     int32_t *block_tables;                      /* [n_groups][max_seqs][max_blocks] */
     uint32_t *first_blocks;                     /* [n_groups][max_seqs] */
     struct quire_attention_batch_group *groups; /* [n_groups] */
-    const float **embedding_rows; /* [max_tokens] rows in place of token ids, else NULL */
-    bool has_embeddings;          /* one of these is not NULL */
+    const float **embedding_rows;          /* [max_tokens] rows in place of token ids, else NULL */
+    bool has_embeddings;                   /* one of these is not NULL */
+    const struct quire_adapter **adapters; /* [max_seqs] of the step, each once */
+    int32_t *adapter_index;                /* [max_seqs] in `adapters`; -1 = none */
+    float *adapter_scales;                 /* [max_seqs] */
+    uint32_t n_adapters;
 };
 
 struct qr_batch_params {

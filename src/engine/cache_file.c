@@ -104,7 +104,7 @@ static quire_status check_node(const struct qr_cache_file *f, uint32_t i,
                                const struct quire_engine *e, struct quire_error *err)
 {
     const struct qr_cache_file_node *n = &f->nodes[i];
-    if (n->n_tokens < 1 || n->n_tokens > QR_CACHE_FILE_MAX_RUN || n->reserved)
+    if (n->n_tokens < 1 || n->n_tokens > QR_CACHE_FILE_MAX_RUN)
         return corrupt(err, 0, "a node has a wrong size");
     if (n->parent != QR_CACHE_FILE_ROOT && (n->parent >= i || f->nodes[n->parent].salt != n->salt ||
                                             f->nodes[n->parent].variant != n->variant))

@@ -34,8 +34,7 @@ struct qr_cache_file_node {
     uint32_t parent;   /* index of an earlier node, or QR_CACHE_FILE_ROOT */
     uint32_t n_tokens; /* 1 .. QR_CACHE_FILE_MAX_RUN */
     uint64_t salt;     /* equal to the parent's, like the variant */
-    uint32_t variant;  /* qr_rope_variant() */
-    uint32_t reserved; /* 0 */
+    uint64_t variant;  /* RoPE and adapter, see scheduler.h */
 };
 
 /* Byte offsets of the parts of a table. */

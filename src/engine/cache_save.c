@@ -75,7 +75,7 @@ static void select_salt(struct save *s, const uint64_t *salt)
 }
 
 /* Selects the path of the longest prefix of the tokens that a request could reuse. */
-static void select_prefix(struct save *s, uint64_t salt, uint32_t variant, const int32_t *tokens,
+static void select_prefix(struct save *s, uint64_t salt, uint64_t variant, const int32_t *tokens,
                           uint32_t n)
 {
     struct qr_prefix_match match;

@@ -131,6 +131,7 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->max_logits = e->info.max_seqs + e->info.max_draft_tokens;
     cp->max_seq_len = e->info.context_length;
     cp->allocator = e->allocator;
+    cp->max_adapter_rank = e->info.max_adapter_rank;
 }
 
 /* One row per sequence and draft token, and a copy of one for answers that fork. */
@@ -232,6 +233,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .max_draft_tokens = p->max_draft_tokens,
         .cache_tokens = capacity->cache_tokens,
         .tokenizer_bytes = qr_vocab_bytes(e->tokenizer),
+        .max_adapter_rank = p->max_adapter_rank,
         .state_bytes = capacity->state_bytes,
         .n_state_checkpoints =
             capacity->n_state_slots ? capacity->n_state_slots - capacity->max_seqs : 0,
@@ -378,6 +380,8 @@ quire_status quire_engine_open(const struct quire_engine_params *params, struct 
     e->target_itl = p.target_itl;
     quire_status s = open_lock(e, err);
     if (s == QUIRE_OK)
+        s = qr_adapters_init(&e->adapters, err);
+    if (s == QUIRE_OK)
         s = open_parts(e, &p, err);
     if (s == QUIRE_OK)
         s = qr_grammar_cache_init(&e->grammars, e->tokenizer, e->allocator, err);
@@ -413,7 +417,8 @@ void quire_engine_close(struct quire_engine *e)
     quire_sampler_destroy(e->sampler);
     quire_context_destroy(e->context);
     destroy_pools(e);
-    /* fails only while contexts exist, and the only one is destroyed */
+    qr_adapters_free(e);
+    /* fails only while contexts or adapters exist, and those are gone */
     (void)quire_model_close(e->own_model);
     qr_prompt_close_template(e);
     qr_mask_ahead_free(&e->mask_ahead);

@@ -125,7 +125,7 @@ void qr_prefix_index_destroy(struct qr_prefix_index *x)
 }
 
 qr_prefix_node qr_prefix_index_find(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                                    uint32_t variant, const int32_t *tokens)
+                                    uint64_t variant, const int32_t *tokens)
 {
     struct qr_prefix_hash hash;
     if (parent != QR_PREFIX_NONE) {
@@ -162,7 +162,7 @@ static uint32_t common_prefix(const int32_t *a, const int32_t *b, uint32_t n)
 /* Extends the match by the child of `parent` that agrees longest with tokens[0 .. n). A child that
  * is used whole and could be taken goes before others of the same length. */
 static void match_in_part(const struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                          uint32_t variant, const int32_t *tokens, uint32_t n,
+                          uint64_t variant, const int32_t *tokens, uint32_t n,
                           struct qr_prefix_match *out)
 {
     const uint32_t before =
@@ -181,7 +181,7 @@ static void match_in_part(const struct qr_prefix_index *x, qr_prefix_node parent
     }
 }
 
-void qr_prefix_index_match(struct qr_prefix_index *x, uint64_t salt, uint32_t variant,
+void qr_prefix_index_match(struct qr_prefix_index *x, uint64_t salt, uint64_t variant,
                            const int32_t *tokens, uint32_t n, struct qr_prefix_match *out)
 {
     *out = (struct qr_prefix_match){ 0, QR_PREFIX_NONE, QR_PREFIX_NONE };
@@ -236,7 +236,7 @@ static bool retain(struct qr_prefix_index *x, const int32_t *blocks)
 
 /* Child that begins with these tokens: it makes a partial node of them superfluous. */
 static qr_prefix_node find_extension(const struct qr_prefix_index *x, qr_prefix_node parent,
-                                     uint64_t salt, uint32_t variant, const int32_t *tokens,
+                                     uint64_t salt, uint64_t variant, const int32_t *tokens,
                                      uint32_t n)
 {
     qr_prefix_node child = qr_prefix_first_child(x, parent, salt, variant);
@@ -263,7 +263,7 @@ static void fill_in(struct qr_prefix_index *x, qr_prefix_node node, const int32_
 
 /* Removes children that a new child of n tokens replaces: partial ones that it begins with. */
 static void remove_prefixes(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                            uint32_t variant, const int32_t *tokens, uint32_t n)
+                            uint64_t variant, const int32_t *tokens, uint32_t n)
 {
     qr_prefix_node next;
     for (qr_prefix_node child = qr_prefix_first_child(x, parent, salt, variant);
@@ -291,7 +291,7 @@ static bool make_room(struct qr_prefix_index *x, qr_prefix_node parent)
 }
 
 qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node parent,
-                                      uint64_t salt, uint32_t variant, const int32_t *tokens,
+                                      uint64_t salt, uint64_t variant, const int32_t *tokens,
                                       uint32_t n_tokens, const int32_t *blocks, bool *inserted)
 {
     *inserted = false;

@@ -6,9 +6,10 @@
 
 /* Each node stands for the block_size tokens that follow its parent's (full node), or for fewer
  * (partial node, always a leaf). Roots are told apart by a salt, which separates clients, and a
- * variant of the keys (RoPE). A node lists one block per KV group, -1 where it has none, and holds
- * one reference to each. All memory is reserved at creation. Not thread-safe: the caller locks.
- * Lookups compare tokens and parent, so a collision of hashes never returns a wrong block. */
+ * variant of the keys (RoPE, adapter). A node lists one block per KV group, -1 where it has none,
+ * and holds one reference to each. All memory is reserved at creation. Not thread-safe: the caller
+ * locks. Lookups compare tokens and parent, so a collision of hashes never returns a wrong
+ * block. */
 struct qr_prefix_index;
 
 struct qr_prefix_index_params {
@@ -32,7 +33,7 @@ uint64_t qr_prefix_index_bytes(uint32_t block_size, uint32_t n_groups, uint32_t 
 /* Full node that follows parent (QR_PREFIX_NONE: the root of salt and variant) with exactly these
  * block_size tokens, or QR_PREFIX_NONE. Below a parent, salt and variant are the parent's. */
 qr_prefix_node qr_prefix_index_find(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                                    uint32_t variant, const int32_t *tokens);
+                                    uint64_t variant, const int32_t *tokens);
 
 struct qr_prefix_match {
     uint32_t n_tokens;
@@ -49,7 +50,7 @@ struct qr_prefix_match {
  * which every group has the blocks that a query after the prefix attends to, as in
  * quire_kv_prefix_hit. Takes no references and does not count as use. The scan of the children
  * reads them all: about 10 ns per child. */
-void qr_prefix_index_match(struct qr_prefix_index *x, uint64_t salt, uint32_t variant,
+void qr_prefix_index_match(struct qr_prefix_index *x, uint64_t salt, uint64_t variant,
                            const int32_t *tokens, uint32_t n, struct qr_prefix_match *out);
 
 /* Stores the first n_blocks block ids of the path to `node` in one group: entry i is block i of the
@@ -65,7 +66,7 @@ void qr_prefix_index_path(const struct qr_prefix_index *x, qr_prefix_node node, 
  * is evicted. QR_PREFIX_NONE: every leaf but the parent is pinned, or the parent is partial,
  * n_tokens out of range, a block free or outside the pool. */
 qr_prefix_node qr_prefix_index_insert(struct qr_prefix_index *x, qr_prefix_node parent,
-                                      uint64_t salt, uint32_t variant, const int32_t *tokens,
+                                      uint64_t salt, uint64_t variant, const int32_t *tokens,
                                       uint32_t n_tokens, const int32_t *blocks, bool *inserted);
 
 /* Removes a partial node that is not pinned, and passes its references to the caller, who goes on
@@ -82,7 +83,7 @@ uint32_t qr_prefix_index_node_count(const struct qr_prefix_index *x);
 struct qr_prefix_node_info {
     qr_prefix_node parent; /* QR_PREFIX_NONE below a root */
     uint64_t salt;
-    uint32_t variant;
+    uint64_t variant;
     uint32_t depth; /* index of its block in the sequence */
     uint32_t n_tokens;
     uint32_t pins;         /* its own */

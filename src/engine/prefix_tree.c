@@ -148,7 +148,7 @@ size_t qr_prefix_hash_input_bytes(uint32_t block_size)
 }
 
 static struct qr_prefix_hash hash_node(struct qr_prefix_index *x, qr_prefix_node parent,
-                                       uint64_t salt, uint32_t variant, const int32_t *tokens)
+                                       uint64_t salt, uint64_t variant, const int32_t *tokens)
 {
     struct hash_header header = { .salt = salt, .variant = variant, .is_root = 1 };
     if (parent != QR_PREFIX_NONE) {
@@ -161,20 +161,20 @@ static struct qr_prefix_hash hash_node(struct qr_prefix_index *x, qr_prefix_node
     return qr_prefix_hash(x->secret, x->hash_input, sizeof header + bytes, x->hash_bits);
 }
 
-static qr_prefix_node *root_bucket(const struct qr_prefix_index *x, uint64_t salt, uint32_t variant)
+static qr_prefix_node *root_bucket(const struct qr_prefix_index *x, uint64_t salt, uint64_t variant)
 {
     const uint64_t key[2] = { salt, variant };
     const struct qr_prefix_hash h = qr_prefix_hash(x->secret, key, sizeof key, x->hash_bits);
     return &x->root_buckets[h.low & x->bucket_mask];
 }
 
-static bool is_root(const struct qr_prefix_entry *e, uint64_t salt, uint32_t variant)
+static bool is_root(const struct qr_prefix_entry *e, uint64_t salt, uint64_t variant)
 {
     return e->parent == QR_PREFIX_NONE && e->salt == salt && e->variant == variant;
 }
 
 qr_prefix_node qr_prefix_find_full(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                                   uint32_t variant, const int32_t *tokens,
+                                   uint64_t variant, const int32_t *tokens,
                                    struct qr_prefix_hash *hash)
 {
     *hash = hash_node(x, parent, salt, variant, tokens);
@@ -192,7 +192,7 @@ qr_prefix_node qr_prefix_find_full(struct qr_prefix_index *x, qr_prefix_node par
 /* First of the siblings from `node` on that is a child of the root: other roots may share its
  * bucket. */
 static qr_prefix_node skip_roots(const struct qr_prefix_index *x, qr_prefix_node node,
-                                 uint64_t salt, uint32_t variant)
+                                 uint64_t salt, uint64_t variant)
 {
     while (node != QR_PREFIX_NONE && !is_root(&x->entries[node], salt, variant))
         node = x->entries[node].next_sibling;
@@ -200,7 +200,7 @@ static qr_prefix_node skip_roots(const struct qr_prefix_index *x, qr_prefix_node
 }
 
 qr_prefix_node qr_prefix_first_child(const struct qr_prefix_index *x, qr_prefix_node parent,
-                                     uint64_t salt, uint32_t variant)
+                                     uint64_t salt, uint64_t variant)
 {
     if (parent != QR_PREFIX_NONE)
         return x->entries[parent].first_child;
@@ -231,7 +231,7 @@ static qr_prefix_node take_slot(struct qr_prefix_index *x)
 }
 
 qr_prefix_node qr_prefix_add(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                             uint32_t variant, const int32_t *tokens, uint32_t n_tokens,
+                             uint64_t variant, const int32_t *tokens, uint32_t n_tokens,
                              const int32_t *blocks, struct qr_prefix_hash hash)
 {
     const qr_prefix_node node = take_slot(x);

@@ -28,7 +28,7 @@ enum {
 struct qr_prefix_entry {
     struct qr_prefix_hash hash; /* of full nodes */
     uint64_t salt, last_use;
-    uint32_t variant;
+    uint64_t variant;
     uint32_t depth;    /* index of its block in the sequence: number of ancestors */
     uint32_t n_tokens; /* 1 .. block_size; 0 = the slot is free */
     uint32_t pins;
@@ -120,18 +120,18 @@ size_t qr_prefix_hash_input_bytes(uint32_t block_size);
 /* Full node with these tokens below parent, or below the root (salt, variant) if parent is
  * QR_PREFIX_NONE. *hash is set to the hash of such a node. */
 qr_prefix_node qr_prefix_find_full(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                                   uint32_t variant, const int32_t *tokens,
+                                   uint64_t variant, const int32_t *tokens,
                                    struct qr_prefix_hash *hash);
 
 /* Children of a node or, for QR_PREFIX_NONE, of the root (salt, variant), the newest first. */
 qr_prefix_node qr_prefix_first_child(const struct qr_prefix_index *x, qr_prefix_node parent,
-                                     uint64_t salt, uint32_t variant);
+                                     uint64_t salt, uint64_t variant);
 qr_prefix_node qr_prefix_next_child(const struct qr_prefix_index *x, qr_prefix_node child);
 
 /* Links a new, unpinned leaf as the node used last; the caller then calls qr_prefix_use on its
  * parent. A slot must be free. References to blocks[n_groups] pass to the node. */
 qr_prefix_node qr_prefix_add(struct qr_prefix_index *x, qr_prefix_node parent, uint64_t salt,
-                             uint32_t variant, const int32_t *tokens, uint32_t n_tokens,
+                             uint64_t variant, const int32_t *tokens, uint32_t n_tokens,
                              const int32_t *blocks, struct qr_prefix_hash hash);
 /* Unlinks a leaf that is not held. The blocks keep their references. */
 void qr_prefix_unlink(struct qr_prefix_index *x, qr_prefix_node node);

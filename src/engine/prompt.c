@@ -429,3 +429,17 @@ quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_r
                                : capacity_with_output(e, p->n, r->max_tokens);
     return s;
 }
+
+quire_status qr_prompt_check_only(const struct quire_request_params *p, struct quire_error *err)
+{
+    const char *field = p->max_tokens     ? "max_tokens"
+                        : p->min_tokens   ? "min_tokens"
+                        : p->n > 1        ? "n"
+                        : p->best_of > 1  ? "best_of"
+                        : p->draft_tokens ? "draft_tokens"
+                                          : NULL;
+    if (!(p->flags & QUIRE_REQUEST_PROMPT_ONLY) || !field)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_INVALID_ARG,
+                   "%s is given with QUIRE_REQUEST_PROMPT_ONLY, which generates no token", field);
+}

@@ -40,6 +40,10 @@ quire_status qr_prompt_render(const struct quire_engine *e, const struct quire_r
 quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
                                    uint32_t flags, struct qr_prompt *p, struct quire_error *err);
 
+/* Checks that a request without an answer (QUIRE_REQUEST_PROMPT_ONLY) has no field that describes
+ * one. */
+quire_status qr_prompt_check_only(const struct quire_request_params *p, struct quire_error *err);
+
 /* The last message if the request continues it: an assistant's. Otherwise NULL. */
 const struct quire_chat_message *qr_prompt_answer(const struct quire_request_params *r);
 

@@ -27,7 +27,8 @@ void quire_request_params_init(struct quire_request_params *params, size_t struc
     const struct quire_request_params defaults = { .text_flags = QUIRE_ENCODE_ADD_BOS,
                                                    .pooling = QUIRE_POOLING_DEFAULT,
                                                    .normalize = true,
-                                                   .length_penalty = 1 };
+                                                   .length_penalty = 1,
+                                                   .adapter_scale = 1 };
     qr_struct_init(params, struct_size, &defaults, sizeof defaults);
 }
 
@@ -66,8 +67,9 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     if (p->max_tokens && p->min_tokens > p->max_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "min_tokens %u is above max_tokens %u",
                        p->min_tokens, p->max_tokens);
-    if (p->reserved)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "reserved is not 0");
+    if (p->reserved || p->reserved4)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is not 0",
+                       p->reserved ? "reserved" : "reserved4");
     if (p->draft_tokens > e->info.max_draft_tokens)
         return qr_fail(err, QUIRE_E_LIMIT, "draft_tokens %u is above max_draft_tokens %u",
                        p->draft_tokens, e->info.max_draft_tokens);
@@ -83,22 +85,7 @@ static quire_status check_limits(const struct quire_engine *e, const struct quir
     return QUIRE_OK;
 }
 
-/* A request without an answer has no field that describes one. */
-static quire_status check_prompt_only(const struct quire_request_params *p, struct quire_error *err)
-{
-    const char *field = p->max_tokens     ? "max_tokens"
-                        : p->min_tokens   ? "min_tokens"
-                        : p->n > 1        ? "n"
-                        : p->best_of > 1  ? "best_of"
-                        : p->draft_tokens ? "draft_tokens"
-                                          : NULL;
-    if (!(p->flags & QUIRE_REQUEST_PROMPT_ONLY) || !field)
-        return QUIRE_OK;
-    return qr_fail(err, QUIRE_E_INVALID_ARG,
-                   "%s is given with QUIRE_REQUEST_PROMPT_ONLY, which generates no token", field);
-}
-
-static quire_status check_params(const struct quire_engine *e, const struct quire_request_params *p,
+static quire_status check_params(struct quire_engine *e, const struct quire_request_params *p,
                                  struct quire_error *err)
 {
     if (!!p->messages + !!p->text + !!p->tokens + !!p->parts != 1)
@@ -112,7 +99,8 @@ static quire_status check_params(const struct quire_engine *e, const struct quir
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
-    QR_TRY(check_prompt_only(p, err));
+    QR_TRY(qr_prompt_check_only(p, err));
+    QR_TRY(qr_adapters_check(e, p, err));
     QR_TRY(qr_constraint_check(e, p, err));
     if (p->sampling)
         QR_TRY(quire_sampling_validate(p->sampling, e->vocab_size, err));
@@ -241,6 +229,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
         .n_tokens = prompt->n,
         .embeddings = r->embeddings,
     };
+    QR_TRY(qr_adapters_hold(e, r, p, err));
     r->usage.prompt_tokens = prompt->n;
     r->n_polled = p->flags & QUIRE_REQUEST_ECHO ? 0 : prompt->n;
     r->n_published = r->n_polled;
@@ -265,6 +254,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
     s->dry_breakers = NULL;
     qr_beam_free(e, r);
     qr_constraint_free(e, r);
+    qr_adapters_release(e, r);
     qr_draft_free(e, r);
     qr_vector_free(e, r);
     qr_output_text_free(&r->output);

@@ -3,6 +3,7 @@
 #include "engine/scheduler.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "base/keyed_hash.h"
 #include "engine/rope_variant.h"
 #include "engine/scheduler_clients.h"
 #include "engine/task_group.h"
@@ -43,6 +44,14 @@ uint64_t qr_scheduler_bytes(uint32_t max_tasks, uint32_t max_running)
 static uint32_t variant_of(const struct qr_scheduler *s, uint32_t length)
 {
     return s->params.model ? qr_rope_variant(s->params.model, length) : 0;
+}
+
+/* The variant of the task's keys in the prefix cache, for a sequence of `length` tokens. */
+static uint64_t key_variant(const struct qr_scheduler *s, const struct qr_task *task,
+                            uint32_t length)
+{
+    const uint32_t rope = variant_of(s, length);
+    return task->adapter_key ? qr_hash_u64(task->adapter_key, rope) | UINT64_C(1) << 63 : rope;
 }
 
 /* Every chunk of a prompt uses the frequencies of the whole prompt. With dynamic NTK scaling a
@@ -183,7 +192,7 @@ static bool begin(struct qr_scheduler *s, struct qr_task *task, uint32_t n_reusa
         .tokens = task->tokens,
         .n_reusable = n_reusable,
         .salt = task->salt,
-        .variant = variant_of(s, qr_scheduler_rope_length(s, task, 0)),
+        .variant = key_variant(s, task, qr_scheduler_rope_length(s, task, 0)),
     };
     task->sequence = qr_sequence_begin(s->params.memory, &prefix);
     if (!task->sequence)
@@ -288,7 +297,7 @@ static void check_rope_variant(struct qr_scheduler *s, struct qr_task *task)
 {
     struct qr_sequence *q = task->sequence;
     const uint32_t length = qr_scheduler_rope_length(s, task, task->n_computed);
-    if (variant_of(s, length) == q->variant)
+    if (key_variant(s, task, length) == q->variant)
         return;
     if (s->params.model && qr_rope_is_dynamic(s->params.model)) {
         qr_sequence_stop_indexing(q);

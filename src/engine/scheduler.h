@@ -16,6 +16,11 @@
  * have the same bits. The running task of the highest rank is never preempted, and the pool holds
  * at least one sequence of the maximum length, so some task always advances.
  *
+ * The prefix cache tells apart keys of different RoPE variants and adapters: the variant of a
+ * sequence is qr_rope_variant(), or with an adapter a hash of that and the task's adapter_key whose
+ * highest bit is 1, so that sequences without adapter share nothing with others. It does not depend
+ * on the process: saved prefixes are found again.
+ *
  * Groups of tasks (task_group.h) are admitted, when the memory of all of them up to their maximum
  * length is available, and preempted as a whole.
  *
@@ -24,6 +29,7 @@
 #define QR_ENGINE_SCHEDULER_H
 #include "engine/sequence_memory.h"
 
+struct quire_adapter;
 struct quire_model;
 struct qr_task_group_limits;
 
@@ -64,6 +70,10 @@ struct qr_task {
     struct qr_task *next_in_group;
     const struct qr_task_group_limits *group_limits;
     bool idle; /* holds no beam */
+    /* set by the owner before qr_scheduler_add() */
+    const struct quire_adapter *adapter; /* NULL = none */
+    float adapter_scale;
+    uint64_t adapter_key; /* hash of the adapter's content and the scale; 0 = none */
 };
 
 struct qr_scheduler_client {

@@ -22,7 +22,7 @@ struct qr_sequence {
     bool open;
     bool indexable;                   /* full blocks are added to the prefix index */
     uint64_t salt;                    /* sequences of different salts share no blocks */
-    uint32_t variant;                 /* qr_rope_variant() of the keys in the index */
+    uint64_t variant;                 /* of the keys in the index: RoPE and adapter (scheduler.h) */
     uint32_t n_tokens;                /* tokens whose keys and values are in the KV cache */
     uint32_t n_indexed;               /* leading tokens on the path of `node`, whole blocks */
     qr_prefix_node node;              /* pinned; QR_PREFIX_NONE = root */
@@ -47,7 +47,7 @@ struct qr_sequence_prefix {
     const int32_t *tokens;
     uint32_t n_reusable; /* leading tokens that the prefix cache may provide */
     uint64_t salt;
-    uint32_t variant;
+    uint64_t variant;
 };
 
 /* Opens a sequence and takes the longest cached prefix of its tokens; n_tokens of the sequence is

@@ -102,6 +102,10 @@ static quire_status forward(struct quire_context *context, const struct qr_batch
         .n_threads = n_threads,
         .embedding_rows = b->has_embeddings ? b->embedding_rows : NULL,
         .last_hidden = hidden,
+        .adapters = b->adapters,
+        .n_adapters = b->n_adapters,
+        .adapter_index = b->adapter_index,
+        .adapter_scales = b->adapter_scales,
         .state_slots = b->state_slots,
     };
     return quire_context_forward(context, &args, err);

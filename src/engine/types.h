@@ -11,6 +11,7 @@
 #ifndef QR_ENGINE_TYPES_H
 #define QR_ENGINE_TYPES_H
 #include "base/handle.h"
+#include "engine/adapters.h"
 #include "engine/batch.h"
 #include "engine/chunk_size.h"
 #include "engine/embedding_table.h"
@@ -167,7 +168,9 @@ struct qr_request {
     bool ready;
     uint64_t ready_number; /* ascending in the list */
     struct qr_request *next_ready, *previous_ready;
-    struct qr_constraint constraint; /* of the step */
+    struct qr_constraint constraint;        /* of the step */
+    struct quire_adapter *adapter;          /* in use by it; NULL = none */
+    struct qr_named_adapter *named_adapter; /* its entry; NULL: the caller's adapter */
 };
 
 struct quire_engine {
@@ -244,6 +247,7 @@ struct quire_engine {
     struct qr_grammar_cache grammars;
     struct qr_mask_ahead mask_ahead;
     uint32_t n_cpus; /* that the process may use */
+    struct qr_engine_adapters adapters;
 };
 
 #endif

@@ -122,4 +122,5 @@ void qr_init_ops_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, soft_cap, generic);
     QR_SET_KERNEL(k, rope, generic);
     QR_SET_KERNEL(k, mask_logits, generic);
+    QR_SET_KERNEL(k, lora, generic);
 }

@@ -6,8 +6,28 @@
  * other rows. Sums are 16 lane sums (index mod 16) added by one fixed tree, at every level. */
 #ifndef QR_KERNELS_KERNELS_OPS_H
 #define QR_KERNELS_KERNELS_OPS_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+/* Operands of `lora`: one of the two products of a low-rank adapter. Row i of the call is row r =
+ * rows[i], or first_row + i where rows is NULL. t[j] = dot(x row r, weight row j) for j < n, in
+ * four chains of fma over k (k mod 4), added as (0 + 1) + (2 + 3). Then
+ *   scales NULL: out row (r - first_row) += t
+ *   else:        out row (r - first_row) = t * (scale * scales[r]); n is a multiple of 16 */
+struct qr_lora_kernel_args {
+    /* panels of 16 weight rows, [n / 16 rounded up][k][16] f32 or bf16; missing rows are 0 */
+    const void *w;
+    bool bf16;
+    const float *x; /* row r at x + r * x_stride */
+    float *out;
+    size_t x_stride, out_stride; /* floats */
+    const uint32_t *rows;
+    size_t n_rows, first_row;
+    const float *scales; /* indexed by row */
+    float scale;
+    size_t n, k;
+};
 
 #define QR_KERNELS_OPS(X)                                                                          \
     /* out[n] = x[n] * (1 / sqrt(mean(x^2) + eps)) * (w[n] + w_add); w NULL = 1; out may be x */   \
@@ -32,6 +52,7 @@
     /* Rotates one head. half != 0: pairs (i, i + n/2); else (2i, 2i+1). c, s: [n/2]; n even. */   \
     X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))                  \
     /* x[n] = -infinity where bit i % 32 of mask[i / 32] is 0; others keep their bits */           \
-    X(void, mask_logits, (float *x, const uint32_t *mask, size_t n))
+    X(void, mask_logits, (float *x, const uint32_t *mask, size_t n))                               \
+    X(void, lora, (const struct qr_lora_kernel_args *a))
 
 #endif

@@ -217,5 +217,7 @@ void qr_linear_part(const struct qr_linear_args *args, size_t n_matmuls,
         struct qr_linear_args a = args[i];
         a.out += b.i0 * a.out_stride + b.j0;
         qr_linear_run_block(&a, &b, kernels);
+        if (a.epilogue)
+            a.epilogue->run(a.epilogue, &b, a.out, a.out_stride);
     }
 }

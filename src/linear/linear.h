@@ -7,6 +7,15 @@
 #include "linear/packed.h"
 #include <quire/compute.h>
 
+struct qr_linear_block;
+
+/* Called by qr_linear_part after each block, by the thread that computed it. out: the block's first
+ * row and output. */
+struct qr_linear_epilogue {
+    void (*run)(const struct qr_linear_epilogue *self, const struct qr_linear_block *b, float *out,
+                size_t out_stride);
+};
+
 struct qr_linear_args {
     const struct qr_packed *w;
     const struct qr_act *x; /* k as w's; has the form that qr_linear_act_form returns */
@@ -14,6 +23,7 @@ struct qr_linear_args {
     size_t out_stride;      /* floats, >= w->n */
     const float *bias;      /* [w->n], added last; or NULL */
     enum quire_compute compute;
+    const struct qr_linear_epilogue *epilogue; /* NULL: none */
 };
 
 /* The activation form that the kernels of a weight type read. */

@@ -105,7 +105,8 @@ quire_status quire_model_close(struct quire_model *model)
         return QUIRE_OK;
     if (!qr_handle_is(model, QR_KIND_MODEL))
         return QUIRE_E_INVALID_ARG;
-    if (__atomic_load_n(&model->n_contexts, __ATOMIC_ACQUIRE))
+    if (__atomic_load_n(&model->n_contexts, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&model->n_adapters, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
     (void)qr_handle_end(model, QR_KIND_MODEL);
     destroy(model);

@@ -4,6 +4,7 @@
  * Needs a vec_*.h, QR_ISA, and with QUIRE_WITH_SLEEF the SLEEF functions OPS_EXP, OPS_TANH, OPS_ERF
  * of this level. The order of the sums is that of generic/ops.c, bit for bit. */
 #include "template/common_tpl.h"
+#include "template/lora_tpl.h"
 #include <math.h>
 
 enum { OPS_ACCS = 16 / VF32_N };
@@ -217,6 +218,7 @@ void QR_KERNEL(init_ops)(struct qr_kernels *k)
     QR_SET(k, add);
     QR_SET(k, rope);
     QR_SET(k, mask_logits);
+    QR_SET(k, lora);
 #ifdef QUIRE_WITH_SLEEF
     QR_SET(k, silu_mul);
     QR_SET(k, gelu_tanh_mul);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs quire-eval over the reference data. Exit 77 (skipped) without reference data or if the CPU lacks LEVEL.
-# usage: run.sh QUIRE_EVAL SUITE [LEVEL]     SUITE: f32 families recurrent native kv gguf onednn attention tokenize
-#        template invariance schema tools
+# usage: run.sh QUIRE_EVAL SUITE [LEVEL]     SUITE: f32 families recurrent native kv gguf adapters onednn attention
+#        tokenize template invariance schema tools
 set -u
 eval=$1
 suite=$2
@@ -104,6 +104,16 @@ gguf)
     for f in $families; do gguf_files "$f"; done
     # 1 to 4 bits
     for file in "$golden"/gguf_2026/llama_h256-*.gguf; do gguf_file "$file" llama_h256; done
+    ;;
+adapters) # LoRA adapters on their models in both formats, within 1e-3
+    for a in llama_r4 llama_r8_rs_embed mixtral_r4 mixtral_r4_params mixtral_r8_attn qwen2_r4 qwen2_r8_part; do
+        base=${a%%_*}
+        for m in "$golden/$base" "$golden/gguf/$base-bf16.gguf"; do
+            said=$("$eval" golden "${isa[@]}" --lora "$golden/lora/lora_$a" -m "$m") || failed=1
+            echo "lora_$a: $said"
+            awk '{ for (i = 1; i < NF; i++) if ($i == "max") exit !($(i + 1) <= 1e-3) }' <<<"$said" || failed=1
+        done
+    done
     ;;
 invariance)
     # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* seeds.c - writes the generated part of the seed corpora.
- *
- *     fuzz_seeds FOLDER
+/* seeds.c - writes the generated part of the seed corpora: fuzz_seeds FOLDER.
  *
  * Creates FOLDER/NAME_seed_corpus for the binary formats, from fixed seeds. Malformed inputs are
  * named after the defect; several are defects that readers of other programs had. */
 #include "packed_files.h"
+#include "seeds_adapter.h"
 #include "tiny_model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -493,6 +492,7 @@ int main(int argc, char **argv)
     pack_cache_edits();
     cache_file_edits();
     kv_scale_files();
+    adapter_seeds(save);
     random_inputs("attention", 48, 250, "");
     random_inputs("sampling", 12, 300, "");
     random_inputs("engine", 8, 200, "the end of the story and ");

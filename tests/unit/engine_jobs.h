@@ -114,6 +114,7 @@ struct setup {
     uint64_t cache_tokens;   /* 0 = automatic */
     uint32_t chunk;          /* tokens of prompts per step; 0 = by the measured speed */
     const char *draft_model; /* NULL = none */
+    uint32_t adapter_rank;
 };
 
 static inline struct quire_engine *open_setup(const struct test_model *m, const struct setup *s,
@@ -133,6 +134,7 @@ static inline struct quire_engine *open_setup(const struct test_model *m, const 
     ep.max_requests = n_jobs;
     ep.cache_tokens = s->cache_tokens;
     ep.max_draft_tokens = s->draft;
+    ep.max_adapter_rank = s->adapter_rank;
     ep.target_itl = s->chunk ? INFINITY : 0; /* no measured times in place of the chunk */
     char draft_path[4200];
     if (s->draft_model) {

@@ -71,6 +71,27 @@ static void check_threads(void *object)
     quire_threads_destroy(threads);
 }
 
+static void check_adapter(void *object)
+{
+    struct quire_adapter *adapter = NULL;
+    struct quire_adapter_info info = { .struct_size = sizeof info };
+    const struct quire_adapter_params params = { .struct_size = sizeof params, .path = "none" };
+    REFUSED("model", quire_adapter_open(object, &params, &adapter, &err));
+    REFUSED_SILENTLY(quire_adapter_get_info(object, &info));
+    REFUSED_SILENTLY(quire_adapter_close(object));
+}
+
+static void check_engine_adapters(void *object)
+{
+    struct quire_engine_adapter_info info = { .struct_size = sizeof info };
+    const struct quire_engine_adapter_params params = { .struct_size = sizeof params,
+                                                        .name = "a",
+                                                        .path = "none" };
+    REFUSED("engine", quire_engine_add_adapter(object, &params, &err));
+    REFUSED("engine", quire_engine_remove_adapter(object, "a", &err));
+    REFUSED_SILENTLY(quire_engine_get_adapter(object, 0, &info));
+}
+
 static void check_states(void *object)
 {
     struct quire_state_pool *pool = object;
@@ -319,9 +340,11 @@ static void check_matcher(void *object)
 }
 
 static void (*const checks[])(void *object) = {
-    check_threads,     check_cache,    check_plan,    check_dense,  check_mla,     check_sampler,
-    check_tokenizer,   check_template, check_prompt,  check_model,  check_context, check_engine,
-    check_detokenizer, check_grammar,  check_matcher, check_states,
+    check_threads,     check_cache,           check_plan,      check_dense,
+    check_mla,         check_sampler,         check_tokenizer, check_template,
+    check_prompt,      check_model,           check_context,   check_engine,
+    check_detokenizer, check_grammar,         check_matcher,   check_states,
+    check_adapter,     check_engine_adapters,
 };
 
 static void other_memory(void **state)

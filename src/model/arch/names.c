@@ -121,6 +121,38 @@ void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expe
     name[n] = 0;
 }
 
+/* Reads a number of at most 9 digits without leading zeros. */
+static bool read_number(const char **p, uint32_t *out)
+{
+    const char *s = *p;
+    uint32_t v = 0;
+    for (; *s >= '0' && *s <= '9' && s - *p < 9; s++)
+        v = v * 10 + (uint32_t)(*s - '0');
+    if (s == *p || (**p == '0' && s - *p > 1) || (*s >= '0' && *s <= '9'))
+        return false;
+    *p = s;
+    *out = v;
+    return true;
+}
+
+bool qr_rule_match(const struct qr_name_rule *rule, const char *name, uint32_t *layer,
+                   uint32_t *expert)
+{
+    uint32_t numbers[2] = { 0, 0 };
+    int used = 0;
+    for (const char *p = rule->pattern; *p; p++)
+        if (p[0] == '%' && p[1] == 'u' && used < 2) {
+            if (!read_number(&name, &numbers[used++]))
+                return false;
+            p++;
+        } else if (*p != *name++) {
+            return false;
+        }
+    *layer = numbers[0];
+    *expert = numbers[1];
+    return *name == 0;
+}
+
 const struct qr_name_rule *qr_arch_name(const struct qr_name_rule *own,
                                         const struct qr_name_rule *common, enum qr_weight_role role,
                                         uint32_t layer, unsigned nth, char name[QR_NAME_MAX])

@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_ARCH_NAMES_H
 #define QR_MODEL_ARCH_NAMES_H
 #include "model/arch/weight_role.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Which rows of the named tensor form the weight. */
@@ -67,6 +68,10 @@ enum { QR_NAME_MAX = 128 };
 /* Writes the tensor name of a rule for a layer and an expert. */
 void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
                   char name[QR_NAME_MAX]);
+
+/* Whether the rule names this tensor; gets the numbers in its name, 0 where it has none. */
+bool qr_rule_match(const struct qr_name_rule *rule, const char *name, uint32_t *layer,
+                   uint32_t *expert);
 
 /* Finds the nth rule (from 0) of a role, first in `own`, then in `common`; either may be NULL.
  * Writes the tensor name (for a stack: of expert 0) and returns the rule, or NULL if there are no

@@ -31,7 +31,7 @@ static void project(const struct qr_step *s, enum qr_weight_role w, enum qr_weig
 {
     const struct qr_model_layer *global = &s->ctx->model->global;
     const struct qr_packed *matrix = global->mat[w];
-    const struct qr_projection p = { matrix, global->vec[bias], out };
+    const struct qr_projection p = { matrix, global->vec[bias], out, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     quire_team_barrier(team);
     qr_convert_input(s, &act, &matrix, 1, x, s->encode->n_seqs, team);

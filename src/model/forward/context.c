@@ -7,11 +7,13 @@
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "linear/batched.h"
+#include "model/forward/adapter_rows.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "recurrent/state_pool.h"
+#include <quire/adapter.h>
 
 enum { MAX_TOKENS = 1 << 20, MAX_SEQS = 1 << 16 };
 
@@ -107,6 +109,13 @@ static quire_status check_params(const struct quire_model *m, const struct quire
     if (p->max_encoder_len > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d",
                        p->max_encoder_len, INT32_MAX);
+    if (p->max_adapter_rank > QUIRE_ADAPTER_MAX_RANK)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_adapter_rank %u is above %d",
+                       p->max_adapter_rank, QUIRE_ADAPTER_MAX_RANK);
+    if (p->max_adapter_rank && m->config->kind != QR_MODEL_DECODER)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "params.max_adapter_rank: adapters are for decoders; '%s' has an encoder",
+                       m->config->arch);
     QR_TRY(qr_expand_check(m, p->expand_latent_from, err));
     QR_TRY(check_states(m, p->states, err));
     return check_kv(m, p->kv, err);
@@ -132,6 +141,8 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .max_sparse_blocks = p->max_sparse_blocks,
         .encoder_dtype = p->encoder_dtype,
         .expand.from = p->expand_latent_from,
+        .adapters.limit = p->max_adapter_rank,
+        .adapters.max_rank = (p->max_adapter_rank + 15) / 16 * 16,
     };
     if (qr_model_encodes(m)) {
         c->max_encoder_tokens = p->max_encoder_tokens ? p->max_encoder_tokens : p->max_tokens;
@@ -372,6 +383,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     ctx->gate_memory = take(c, act_bytes(m, rows, 0, true), 1, 1);
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
+    qr_adapter_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
     if (qr_model_encodes(m))

@@ -15,6 +15,12 @@ struct ffn {
     struct qr_thread_state t;
 };
 
+static struct qr_adapter_site ffn_site(const struct ffn *f, enum qr_weight_role role)
+{
+    const uint32_t layer = (uint32_t)(f->layer - f->s->ctx->model->layers);
+    return (struct qr_adapter_site){ role, layer, role == f->roles->gate };
+}
+
 /* Multiplies one block of gate or up into a tile that is as wide as the block. */
 static void multiply(const struct ffn *f, enum qr_weight_role role, enum qr_weight_role bias,
                      const struct qr_linear_block *b, float *tile)
@@ -28,7 +34,9 @@ static void multiply(const struct ffn *f, enum qr_weight_role role, enum qr_weig
         .bias = f->layer->vec[bias],
         .compute = m->compute,
     };
+    const struct qr_adapter_site site = ffn_site(f, role);
     qr_linear_run_block(&args, b, m->kernels);
+    qr_adapter_up(f->s, &site, b, tile, b->j1 - b->j0);
 }
 
 /* One block that fits the tiles: gate and up, the activation function, and conversion for down. */
@@ -74,6 +82,9 @@ static void run_block(const struct ffn *f, const struct qr_linear_block *b, size
 static void run_inner(const struct ffn *f, const struct quire_team *team)
 {
     const struct qr_packed *up = f->layer->mat[f->roles->up], *gate = f->layer->mat[f->roles->gate];
+    const struct qr_adapter_site sites[] = { ffn_site(f, f->roles->up),
+                                             ffn_site(f, f->roles->gate) };
+    qr_adapter_down(f->s, sites, gate ? 2 : 1, f->in->f32, f->in->f32_stride, team);
     const size_t m = f->s->n_tokens, granule_up = qr_linear_granule(up, m),
                  granule_gate = gate ? qr_linear_granule(gate, m) : 0;
     /* outputs are converted in blocks of QR_BLOCK_K; granules are powers of two, so the largest one
@@ -98,11 +109,14 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     struct quire_context *ctx = s->ctx;
     const struct qr_packed *down = layer->mat[roles->down];
     const struct qr_packed *const in[] = { layer->mat[roles->up], layer->mat[roles->gate] };
-    const struct qr_projection projection = { down, layer->vec[roles->down_bias], out };
+    const struct qr_adapter_site site = { roles->down, (uint32_t)(layer - ctx->model->layers), 0 };
+    const struct qr_projection projection = { down, layer->vec[roles->down_bias], out, site };
+    unsigned forms = qr_linear_act_forms(down, ctx->model->compute);
+    if (qr_adapter_updates(s, &site))
+        forms |= QR_ACT_F32; /* adapters read the f32 rows */
     struct qr_act x, inner;
     qr_convert_input(s, &x, in, 2, src, s->n_tokens, team);
-    qr_act_init(&inner, qr_linear_act_forms(down, ctx->model->compute), ctx->gate, down->k,
-                s->n_tokens, down->k, ctx->gate_memory);
+    qr_act_init(&inner, forms, ctx->gate, down->k, s->n_tokens, down->k, ctx->gate_memory);
     const struct ffn f = { s, layer, roles, &x, &inner, qr_thread_state(s, team) };
     run_inner(&f, team);
     qr_project(s, &inner, &projection, 1, team);

@@ -4,6 +4,7 @@
 #include "model/forward/forward.h"
 #include "base/threads.h"
 #include "linear/packed.h"
+#include "model/forward/adapter_apply.h"
 #include "model/forward/encoder_outputs.h"
 #include "model/forward/layer_attention.h"
 #include "model/forward/layer_cross.h"
@@ -35,6 +36,13 @@ static const float *given_embedding(const struct qr_step *s, size_t r)
     return a->token_ids ? NULL : a->embeddings + r * s->ctx->model->config->hidden_size;
 }
 
+static void embed_token(const struct qr_step *s, size_t r, float *x)
+{
+    const size_t token = (size_t)s->args->token_ids[r];
+    qr_packed_unpack_row(s->ctx->model->global.mat[QR_W_TOKEN_EMBD], token, x);
+    qr_adapter_embed(s, r, token, x);
+}
+
 static void embed(const struct qr_step *s, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
@@ -51,7 +59,7 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
         if (given)
             memcpy(x, given, c->hidden_size * sizeof *x);
         else
-            qr_packed_unpack_row(m->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], x);
+            embed_token(s, r, x);
         if (c->embedding_scale != 1)
             m->kernels->scale(x, c->embedding_scale, c->hidden_size);
         if (types)

@@ -105,6 +105,12 @@ struct qkv {
     struct qr_act act;
 };
 
+static struct qr_adapter_site qkv_site(const struct qkv *p, int j)
+{
+    static const enum qr_weight_role roles[] = { QR_W_ATTN_Q, QR_W_ATTN_K, QR_W_ATTN_V };
+    return (struct qr_adapter_site){ roles[j], p->layer, (uint32_t)j };
+}
+
 static void finish_rows(const struct qkv *p, const struct quire_team *team)
 {
     const struct qr_model_config *c = p->s->ctx->model->config;
@@ -123,7 +129,7 @@ static void run_all_heads(const struct qkv *p, const struct quire_team *team)
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
     struct qr_projection projections[3];
     for (int j = 0; j < 3; j++)
-        projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j] };
+        projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
     qr_project(p->s, &p->act, projections, 3, team);
     quire_team_barrier(team);
     finish_rows(p, team);
@@ -148,7 +154,9 @@ static void run_head(const struct qkv *p, int j, size_t head,
         .bias = p->bias[j],
         .compute = m->compute,
     };
+    const struct qr_adapter_site site = qkv_site(p, j);
     qr_linear_run_block(&args, &b, m->kernels);
+    qr_adapter_up(p->s, &site, &b, out, stride);
     for (size_t r = 0; r < rows; r++, out += stride)
         if (j < 2)
             finish_heads(p->s, p->layer, out, head, 1, r, j == 0);
@@ -164,6 +172,8 @@ static void run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
     const size_t n_q = p->n_heads[0], n_k = p->n_heads[1];
+    const struct qr_adapter_site sites[] = { qkv_site(p, 0), qkv_site(p, 1), qkv_site(p, 2) };
+    qr_adapter_down(p->s, sites, 3, p->act.f32, p->act.f32_stride, team);
     struct qr_work_steal loop =
         qr_work_steal_begin(p->s->ctx->per_thread.counters, team, n_q + n_k + p->n_heads[2]);
     for (size_t i; qr_work_steal_next(&loop, &i);) {
@@ -240,7 +250,9 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
     const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate };
     qr_convert_input(s, &p.act, inputs, 4, src, s->n_tokens, team);
     if (gate) {
-        const struct qr_projection to_gate = { gate, NULL, ctx->att_gate };
+        const struct qr_projection to_gate = {
+            gate, NULL, ctx->att_gate, { QR_W_ATTN_GATE, i, 0 }
+        };
         qr_project(s, &p.act, &to_gate, 1, team);
         quire_team_barrier(team);
     }
@@ -268,7 +280,9 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     else
         plain_attention(s, i, normed ? t.h : t.x, team);
     const struct qr_packed *o = layer->mat[QR_W_ATTN_O];
-    const struct qr_projection to_out = { o, layer->vec[QR_W_ATTN_O_BIAS], out };
+    const struct qr_projection to_out = {
+        o, layer->vec[QR_W_ATTN_O_BIAS], out, { QR_W_ATTN_O, i, 0 }
+    };
     const float *att = ctx->att;
     struct qr_act act;
     if (c->attention_gate) {

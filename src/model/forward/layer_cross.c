@@ -27,8 +27,10 @@ void qr_cross_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *
     struct quire_context *ctx = s->ctx;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_packed *q = layer->mat[QR_W_CROSS_Q], *o = layer->mat[QR_W_CROSS_O];
-    const struct qr_projection to_q = { q, layer->vec[QR_W_CROSS_Q_BIAS], ctx->q },
-                               to_out = { o, layer->vec[QR_W_CROSS_O_BIAS], out };
+    const struct qr_projection to_q = { q, layer->vec[QR_W_CROSS_Q_BIAS], ctx->q,
+                                        QR_NO_ADAPTER_SITE },
+                               to_out = { o, layer->vec[QR_W_CROSS_O_BIAS], out,
+                                          QR_NO_ADAPTER_SITE };
     const struct qr_thread_state t = qr_thread_state(s, team);
     struct qr_act act;
     if (normed)
@@ -61,8 +63,10 @@ void qr_cross_write(const struct qr_step *s, const struct quire_team *team)
             .slot_mapping = s->encode->cross_slot_mapping,
             .n_tokens = s->n_tokens,
         };
-        const struct qr_projection kv[] = { { w[0], layer->vec[QR_W_CROSS_K_BIAS], ctx->k },
-                                            { w[1], layer->vec[QR_W_CROSS_V_BIAS], ctx->v } };
+        const struct qr_projection kv[] = {
+            { w[0], layer->vec[QR_W_CROSS_K_BIAS], ctx->k, QR_NO_ADAPTER_SITE },
+            { w[1], layer->vec[QR_W_CROSS_V_BIAS], ctx->v, QR_NO_ADAPTER_SITE }
+        };
         struct qr_act act;
         qr_convert_input(s, &act, w, 2, ctx->h, s->n_tokens, team);
         qr_project(s, &act, kv, 2, team);

@@ -22,6 +22,11 @@ static void rotate(const struct quire_context *ctx, float *x, size_t row)
                               t->rope->kind == QR_ROPE_NEOX);
 }
 
+static uint32_t layer_index(const struct qr_step *s, const struct qr_model_layer *layer)
+{
+    return (uint32_t)(layer - s->ctx->model->layers);
+}
+
 /* Down projections: latent rows into ctx->k; queries into ctx->q or, with q_lora_rank, their latent
  * form. */
 static void project_down(const struct qr_step *s, const struct qr_model_layer *layer,
@@ -31,8 +36,14 @@ static void project_down(const struct qr_step *s, const struct qr_model_layer *l
     const bool q_lora = ctx->latent.q_a != NULL;
     const struct qr_packed *const w[] = { layer->mat[QR_W_LATENT_KV_A],
                                           layer->mat[q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q] };
-    const struct qr_projection p[] = { { w[0], NULL, ctx->k },
-                                       { w[1], NULL, q_lora ? ctx->latent.q_a : ctx->q } };
+    const uint32_t i = layer_index(s, layer);
+    const struct qr_projection p[] = {
+        { w[0], NULL, ctx->k, { QR_W_LATENT_KV_A, i, 0 } },
+        { w[1],
+          NULL,
+          q_lora ? ctx->latent.q_a : ctx->q,
+          { q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q, i, 1 } },
+    };
     struct qr_act act;
     qr_convert_input(s, &act, w, 2, src, s->n_tokens, team);
     qr_project(s, &act, p, 2, team);
@@ -65,7 +76,7 @@ static void project_queries(const struct qr_step *s, const struct qr_model_layer
 {
     struct quire_context *ctx = s->ctx;
     const struct qr_packed *w = layer->mat[QR_W_ATTN_Q];
-    const struct qr_projection p = { w, NULL, ctx->q };
+    const struct qr_projection p = { w, NULL, ctx->q, { QR_W_ATTN_Q, layer_index(s, layer), 0 } };
     struct qr_act act;
     qr_convert_input(s, &act, &w, 1, ctx->latent.q_a, s->n_tokens, team);
     qr_project(s, &act, &p, 1, team);

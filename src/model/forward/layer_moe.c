@@ -9,6 +9,11 @@
 #include <math.h>
 #include <string.h>
 
+static uint32_t layer_index(const struct qr_step *s, const struct qr_model_layer *layer)
+{
+    return (uint32_t)(layer - s->ctx->model->layers);
+}
+
 /* Scores of the experts and of the shared experts' gate. They are computed in f32 in every compute
  * mode: a rounded score could choose another expert. */
 static void run_routers(const struct qr_step *s, const struct qr_model_layer *layer,
@@ -16,9 +21,10 @@ static void run_routers(const struct qr_step *s, const struct qr_model_layer *la
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_packed *shared = b->shared ? layer->mat[QR_W_SHARED_ROUTER] : NULL;
+    const uint32_t i = layer_index(s, layer);
     const struct qr_projection p[] = {
-        { layer->mat[QR_W_ROUTER], layer->vec[QR_W_ROUTER_BIAS], b->scores },
-        { shared, NULL, b->shared_gate },
+        { layer->mat[QR_W_ROUTER], layer->vec[QR_W_ROUTER_BIAS], b->scores, { QR_W_ROUTER, i, 0 } },
+        { shared, NULL, b->shared_gate, { QR_W_SHARED_ROUTER, i, 1 } },
     };
     qr_project_f32(s, src, p, shared ? 2 : 1, team);
 }
@@ -72,6 +78,7 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
         if (c->moe.weight_on_input)
             s->ctx->model->kernels->scale(row, b->weights[b->assignments[p]], width);
     }
+    qr_adapter_place_scales(s, begin, end);
 }
 
 /* ---- Grouped GEMM: each expert multiplies its own rows. The panels of all experts in use, in
@@ -135,6 +142,9 @@ static void multiply(const struct qr_step *s, const struct qr_model_layer *layer
         .compute = m->compute,
     };
     qr_linear_run_block(&args, &b, m->kernels);
+    const struct qr_adapter_site site = { role, layer_index(s, layer), role == QR_W_EXPERT_GATE };
+    const struct qr_linear_block places = { b.j0, b.j1, p->first_row, p->first_row + p->n_rows };
+    qr_adapter_expert_up(s, &site, p->expert, &places, args.out, w->n);
 }
 
 /* Gate, up and the activation function. */
@@ -216,10 +226,16 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
         layer->experts[QR_W_EXPERT_GATE] ? layer->experts[QR_W_EXPERT_GATE][0] : up;
     const struct qr_packed *const in[] = { up, gate };
     struct qr_act act;
+    const struct qr_adapter_site in_sites[] = { { QR_W_EXPERT_UP, i, 0 },
+                                                { QR_W_EXPERT_GATE, i, 1 } },
+                                 down_site = { QR_W_EXPERT_DOWN, i, 0 };
+    const float *inner = gate != up ? b->gate : b->up;
     qr_convert_input(s, &act, in, 2, b->in, n_assignments, team);
+    qr_adapter_experts_down(s, in_sites, gate != up ? 2 : 1, b->in, up->k, team);
     for_panels(s, layer, QR_W_EXPERT_UP, &act, run_in, team);
     quire_team_barrier(team);
-    qr_convert_input(s, &act, &down, 1, gate != up ? b->gate : b->up, n_assignments, team);
+    qr_convert_input(s, &act, &down, 1, inner, n_assignments, team);
+    qr_adapter_experts_down(s, &down_site, 1, inner, down->k, team);
     for_panels(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
     quire_team_barrier(team);
     combine(s, out, team);

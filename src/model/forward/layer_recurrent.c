@@ -18,13 +18,14 @@ static void project_input(const struct qr_recurrent *x, const float *src,
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
     struct qr_packed *const *mat = x->layer->mat;
     const struct qr_projection all[] = {
-        { mat[QR_W_REC_Q], NULL, b->in },
-        { mat[QR_W_REC_K], NULL, b->in + x->keys },
-        { mat[QR_W_REC_V], NULL, b->in + 2 * x->keys },
-        { mat[QR_W_REC_BETA], NULL, b->beta },
-        { r->gate_rank ? mat[QR_W_REC_Z_A] : mat[QR_W_REC_Z], NULL,
-          r->gate_rank ? b->low_z : b->z },
-        { r->dt_rank ? mat[QR_W_REC_DT_A] : mat[QR_W_REC_DT], NULL, r->dt_rank ? b->low : b->dt },
+        { mat[QR_W_REC_Q], NULL, b->in, QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_K], NULL, b->in + x->keys, QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_V], NULL, b->in + 2 * x->keys, QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_BETA], NULL, b->beta, QR_NO_ADAPTER_SITE },
+        { r->gate_rank ? mat[QR_W_REC_Z_A] : mat[QR_W_REC_Z], NULL, r->gate_rank ? b->low_z : b->z,
+          QR_NO_ADAPTER_SITE },
+        { r->dt_rank ? mat[QR_W_REC_DT_A] : mat[QR_W_REC_DT], NULL, r->dt_rank ? b->low : b->dt,
+          QR_NO_ADAPTER_SITE },
     };
     enum { N = sizeof all / sizeof all[0], QKV = 3 };
     struct qr_projection used[N];
@@ -47,7 +48,7 @@ static void project_input(const struct qr_recurrent *x, const float *src,
 static void project_one(const struct qr_step *s, const struct qr_packed *w, const float *src,
                         float *out, const struct quire_team *team)
 {
-    const struct qr_projection p = { w, NULL, out };
+    const struct qr_projection p = { w, NULL, out, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
     qr_project(s, &act, &p, 1, team);

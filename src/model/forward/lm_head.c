@@ -19,7 +19,8 @@ static void transform(const struct qr_step *s, size_t begin, size_t end,
     const struct quire_model *m = ctx->model;
     const size_t width = m->config->hidden_size;
     const struct qr_packed *dense = m->global.mat[QR_W_HEAD_DENSE];
-    const struct qr_projection p = { dense, m->global.vec[QR_W_HEAD_DENSE_BIAS], ctx->head_mid };
+    const struct qr_projection p = { dense, m->global.vec[QR_W_HEAD_DENSE_BIAS], ctx->head_mid,
+                                     QR_NO_ADAPTER_SITE };
     struct qr_act act;
     qr_convert_input(s, &act, &dense, 1, ctx->head_in, s->n_logits, team);
     qr_project(s, &act, &p, 1, team);
@@ -39,6 +40,8 @@ static void gather(const struct qr_step *s, const float *x, float *dst, size_t b
         memcpy(dst + i * width, x + s->logits_rows[i] * width, width * sizeof *dst);
     qr_final_norm_rows(s, dst, dst, begin, end);
 }
+
+static const struct qr_adapter_site head_site = { QR_W_OUTPUT, 0, 0 };
 
 /* Prepares the input of the output matrix. */
 static void prepare_input(const struct qr_step *s, struct qr_act *act,
@@ -80,6 +83,7 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
                                          .bias = m->global.vec[QR_W_OUTPUT_BIAS],
                                          .compute = m->compute };
     qr_linear_run_block(&args, b, m->kernels);
+    qr_adapter_up(s, &head_site, b, out, head->n);
     for (size_t i = b->i0; i < b->i1; i++, out += head->n) {
         if (c->logit_scale != 1)
             m->kernels->scale(out, c->logit_scale, b->j1 - b->j0);
@@ -93,6 +97,7 @@ void qr_lm_head(const struct qr_step *s, const struct quire_team *team)
     const struct qr_packed *head = qr_model_head(s->ctx->model);
     struct qr_act act;
     prepare_input(s, &act, team);
+    qr_adapter_down(s, &head_site, 1, act.f32, act.f32_stride, team);
     const struct qr_linear_units units =
         qr_linear_divide(head->n, head->k, act.m, qr_linear_granule(head, act.m), team->size);
     struct qr_work_steal loop = qr_work_steal_begin(s->ctx->per_thread.counters, team, units.count);

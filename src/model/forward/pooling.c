@@ -38,7 +38,8 @@ static void dense(const struct qr_step *s, const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model;
     const struct qr_packed *w = m->global.mat[QR_W_POOLER];
-    const struct qr_projection p = { w, m->global.vec[QR_W_POOLER_BIAS], s->encode->pooled };
+    const struct qr_projection p = { w, m->global.vec[QR_W_POOLER_BIAS], s->encode->pooled,
+                                     QR_NO_ADAPTER_SITE };
     struct qr_act act;
     quire_team_barrier(team);
     qr_convert_input(s, &act, &w, 1, s->ctx->head_in, s->encode->n_seqs, team);

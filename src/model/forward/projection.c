@@ -25,19 +25,41 @@ void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct 
         quire_team_barrier(team);
 }
 
+/* Adds the adapters' part to a block of a product. */
+struct adapter_epilogue {
+    struct qr_linear_epilogue base;
+    const struct qr_step *s;
+    struct qr_adapter_site site;
+};
+
+static void add_adapters(const struct qr_linear_epilogue *self, const struct qr_linear_block *b,
+                         float *out, size_t out_stride)
+{
+    const struct adapter_epilogue *e = (const struct adapter_epilogue *)(const void *)self;
+    qr_adapter_up(e->s, &e->site, b, out, out_stride);
+}
+
 static void run(const struct qr_step *s, const struct qr_act *act, enum quire_compute compute,
                 const struct qr_projection *p, const size_t *strides, size_t n,
                 const struct quire_team *team)
 {
     struct qr_linear_args args[QR_LINEAR_MAX_FUSED];
-    for (size_t i = 0; i < n; i++)
-        args[i] =
-            (struct qr_linear_args){ .w = p[i].w,
-                                     .x = act,
-                                     .out = p[i].out,
-                                     .out_stride = strides && strides[i] ? strides[i] : p[i].w->n,
-                                     .bias = p[i].bias,
-                                     .compute = compute };
+    struct adapter_epilogue epilogues[QR_LINEAR_MAX_FUSED];
+    struct qr_adapter_site sites[QR_LINEAR_MAX_FUSED];
+    for (size_t i = 0; i < n; i++) {
+        sites[i] = p[i].site;
+        epilogues[i] = (struct adapter_epilogue){ { add_adapters }, s, p[i].site };
+        args[i] = (struct qr_linear_args){
+            .w = p[i].w,
+            .x = act,
+            .out = p[i].out,
+            .out_stride = strides && strides[i] ? strides[i] : p[i].w->n,
+            .bias = p[i].bias,
+            .compute = compute,
+            .epilogue = qr_adapter_updates(s, &p[i].site) ? &epilogues[i].base : NULL,
+        };
+    }
+    qr_adapter_down(s, sites, n, act->f32, act->f32_stride, team);
     qr_linear_part(args, n, s->ctx->model->kernels, s->ctx->per_thread.counters, team);
 }
 

@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_FORWARD_PROJECTION_H
 #define QR_MODEL_FORWARD_PROJECTION_H
 #include "linear/linear.h"
+#include "model/forward/adapter_apply.h"
 #include "model/forward/types.h"
 
 /* Converts src[m][k] to the activation forms that the weights w[n] read; entries of w but the first
@@ -18,6 +19,7 @@ struct qr_projection {
     const struct qr_packed *w;
     const float *bias; /* may be NULL */
     float *out;
+    struct qr_adapter_site site; /* role QR_W_TOKEN_EMBD, or zeros: no adapter updates the matrix */
 };
 
 /* Computes up to QR_LINEAR_MAX_FUSED projections of one input as one stage. The caller has a

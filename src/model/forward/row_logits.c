@@ -3,6 +3,7 @@
 #include "model/forward/row_logits.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "model/forward/adapter_rows.h"
 #include "model/forward/lm_head.h"
 #include "model/forward/step.h"
 #include "model/groups.h"
@@ -26,6 +27,7 @@ quire_status qr_context_row_logits(struct quire_context *ctx, uint32_t first, ui
     for (uint32_t i = 0; i < n && i < ctx->max_logits; i++)
         ctx->row_ids[i] = first + i;
     QR_TRY(qr_step_check_logits(&s, err));
+    qr_adapter_place_logits(&s);
     memset(ctx->per_thread.counters, 0, n_threads * sizeof *ctx->per_thread.counters);
     const quire_status status = qr_part_run_n(ctx->threads, n_threads, head_part, &s, err);
     return status == QUIRE_E_BUSY ? qr_part_run_n(NULL, 1, head_part, &s, err) : status;

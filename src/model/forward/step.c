@@ -7,6 +7,7 @@
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "base/threads.h"
+#include "model/forward/adapter_rows.h"
 #include "model/forward/forward.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/recurrent_scan.h"
@@ -242,13 +243,17 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
     qr_step_place_rows(&s);
     QR_TRY(qr_step_check_tokens(&s, err));
     QR_TRY(check_logits(&s, err));
+    QR_TRY(qr_adapter_place(&s, err));
     QR_TRY(check_slots(&s, err));
     if (ctx->states)
         QR_TRY(qr_recurrent_place(&s, err));
     if (ctx->model->config->mla.kv_lora_rank)
         QR_TRY(qr_latent_place(&s, err));
     ctx->n_step_tokens = s.n_tokens;
-    return qr_step_execute(&s, err);
+    qr_adapter_begin(args);
+    const quire_status status = qr_step_execute(&s, err);
+    qr_adapter_end(args);
+    return status;
 }
 
 quire_status quire_context_forward(struct quire_context *context,

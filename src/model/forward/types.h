@@ -95,6 +95,35 @@ struct qr_thread_buffers {
     size_t stride_bytes, act_offset_bytes;
 };
 
+/* Ascending indices of rows. */
+struct qr_row_list {
+    uint32_t *rows;
+    uint32_t n;
+};
+
+/* The rows of a step that use one adapter: rows of the step, and of its logits. */
+struct qr_adapter_group {
+    const struct quire_adapter *adapter;
+    struct qr_row_list tokens, logits;
+};
+
+enum { QR_NO_ADAPTER = UINT32_MAX };
+
+/* Adapters of a step (adapter_rows.h, adapter_apply.h). n_groups is 0 and all other rows are unset
+ * in a step without adapters. */
+struct qr_step_adapters {
+    uint32_t limit;    /* largest rank that is accepted; 0: the context takes no adapters */
+    uint32_t max_rank; /* the same rounded up to a multiple of 16 */
+    uint32_t stride;   /* floats from one row of u to the next: the largest padded rank in use */
+    uint32_t n_groups;
+    struct qr_adapter_group *groups; /* [max_seqs] */
+    uint32_t *row_group;             /* [max_rows] group, or QR_NO_ADAPTER */
+    uint32_t *rows, *logits_rows;    /* [max_rows], [max_logits] the lists of all groups */
+    float *scales, *logits_scales;   /* [max_rows], [max_logits] */
+    float *place_scales;             /* [max_rows * n_used places] */
+    float *u;                        /* [slots][rows or places][stride]: s A x */
+};
+
 /* Buffers of rows are [max_rows][width] f32, the width in brackets. */
 struct quire_context {
     struct qr_handle handle;
@@ -125,7 +154,8 @@ struct quire_context {
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_recurrent_buffers recurrent;
     struct qr_moe_buffers moe; /* all NULL in dense models */
-    float *head_in;            /* [max_logits][hidden] input of the LM head */
+    struct qr_step_adapters adapters;
+    float *head_in;  /* [max_logits][hidden] input of the LM head */
     float *head_mid; /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
     uint32_t *all_rows;            /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
     uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */

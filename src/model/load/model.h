@@ -70,9 +70,9 @@ struct quire_model {
     struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
-    uint64_t state_bytes; /* recurrent state of one sequence; 0: none */
-    uint32_t n_recurrent; /* layers with one */
-    uint32_t n_contexts;  /* atomic */
+    uint64_t state_bytes;            /* recurrent state of one sequence; 0: none */
+    uint32_t n_recurrent;            /* layers with one */
+    uint32_t n_contexts, n_adapters; /* atomic */
 };
 
 static inline bool qr_model_encodes(const struct quire_model *m)

@@ -57,6 +57,17 @@ static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weigh
     return r;
 }
 
+bool qr_tensor_map_plain_name(size_t nth, const char *name, char plain[QR_NAME_MAX])
+{
+    if (nth >= sizeof prefixes / sizeof *prefixes)
+        return false;
+    const size_t n = strlen(prefixes[nth].add);
+    plain[0] = 0;
+    if (strncmp(name, prefixes[nth].add, n) == 0 && strlen(name) < QR_NAME_MAX - 40)
+        snprintf(plain, QR_NAME_MAX, "%.30s%.90s", prefixes[nth].strip, name + n);
+    return true;
+}
+
 /* Chooses the prefix with which the token embedding exists. */
 static void choose_prefix(struct qr_weights *w)
 {

@@ -2,6 +2,7 @@
 /* tensor_map.h - maps the roles of a model to the tensors of its files. */
 #ifndef QR_MODEL_LOAD_TENSOR_MAP_H
 #define QR_MODEL_LOAD_TENSOR_MAP_H
+#include "model/arch/names.h"
 #include "model/load/types.h"
 
 struct qr_unknown_policy;
@@ -11,5 +12,10 @@ struct qr_unknown_policy;
  * known to change no result, unless policy allows it. */
 quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
                                  struct quire_error *err);
+
+/* Writes the name as the rules of a family have it, of a tensor of a Hugging Face checkpoint with
+ * the nth (from 0) prefix of its language model; "" if the name lacks that prefix. False when there
+ * are no more prefixes. */
+bool qr_tensor_map_plain_name(size_t nth, const char *name, char plain[QR_NAME_MAX]);
 
 #endif

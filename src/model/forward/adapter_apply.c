@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* adapter_apply.c - the products of adapters beside those of the weights. */
+#include "model/forward/adapter_apply.h"
+#include "base/threads.h"
+#include "model/load/adapter.h"
+
+/* Rows of a work unit of u: enough that the rows of A are read from L1 for most of them. */
+enum { UNIT_ROWS = 32 };
+
+static const struct qr_lora *find(const struct quire_adapter *a, const struct qr_adapter_site *site)
+{
+    return site->role == QR_W_TOKEN_EMBD ? NULL : qr_adapter_find(a, site->role, site->layer);
+}
+
+static const struct qr_row_list *rows_of(const struct qr_adapter_group *g,
+                                         const struct qr_adapter_site *site)
+{
+    return site->role == QR_W_OUTPUT ? &g->logits : &g->tokens;
+}
+
+/* u of a slot, [rows or places][stride]. */
+static float *slot_of(const struct qr_step *s, uint32_t slot, size_t rows)
+{
+    return s->ctx->adapters.u + slot * rows * s->ctx->adapters.stride;
+}
+
+static size_t n_rows(const struct qr_step *s, const struct qr_adapter_site *site)
+{
+    return site->role == QR_W_OUTPUT ? s->n_logits : s->n_tokens;
+}
+
+bool qr_adapter_updates(const struct qr_step *s, const struct qr_adapter_site *site)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    for (uint32_t g = 0; g < a->n_groups; g++)
+        if (find(a->groups[g].adapter, site))
+            return true;
+    return false;
+}
+
+/* The units of one group at one site: 16 ranks of UNIT_ROWS rows. */
+static size_t count_units(const struct qr_adapter_group *g, const struct qr_adapter_site *site)
+{
+    const struct qr_lora *l = find(g->adapter, site);
+    return l ? l->rank / QR_LORA_PANEL * ((rows_of(g, site)->n + UNIT_ROWS - 1) / UNIT_ROWS) : 0;
+}
+
+static void run_unit(const struct qr_step *s, const struct qr_adapter_group *g,
+                     const struct qr_adapter_site *site, size_t unit, const float *x,
+                     size_t x_stride)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    const struct qr_lora *l = find(g->adapter, site);
+    const struct qr_row_list *list = rows_of(g, site);
+    const size_t chunks = (list->n + UNIT_ROWS - 1) / UNIT_ROWS, first = unit % chunks * UNIT_ROWS,
+                 rank = unit / chunks * QR_LORA_PANEL;
+    const struct qr_lora_kernel_args args = {
+        .w = qr_lora_at(l->a, l->a_bf16, rank * l->in),
+        .bf16 = l->a_bf16,
+        .x = x,
+        .x_stride = x_stride,
+        .out = slot_of(s, site->slot, n_rows(s, site)) + rank,
+        .out_stride = a->stride,
+        .rows = list->rows + first,
+        .n_rows = list->n - first < UNIT_ROWS ? list->n - first : UNIT_ROWS,
+        .scales = site->role == QR_W_OUTPUT ? a->logits_scales : a->scales,
+        .scale = l->scale,
+        .n = QR_LORA_PANEL,
+        .k = l->in,
+    };
+    s->ctx->model->kernels->lora(&args);
+}
+
+void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
+                     const float *x, size_t x_stride, const struct quire_team *team)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    size_t total = 0;
+    for (uint32_t g = 0; g < a->n_groups; g++)
+        for (size_t i = 0; i < n; i++)
+            total += count_units(&a->groups[g], &sites[i]);
+    if (!total)
+        return;
+    struct qr_work_steal loop = qr_work_steal_begin(s->ctx->per_thread.counters, team, total);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);)
+        for (size_t at = 0; at < a->n_groups * n; at++) {
+            const struct qr_adapter_group *g = &a->groups[at / n];
+            const size_t count = count_units(g, &sites[at % n]);
+            if (unit < count) {
+                run_unit(s, g, &sites[at % n], unit, x, x_stride);
+                break;
+            }
+            unit -= count;
+        }
+    quire_team_barrier(team);
+}
+
+/* Index of the first row that is at least `row`. */
+static size_t lower_bound(const struct qr_row_list *list, size_t row)
+{
+    size_t low = 0, high = list->n;
+    while (low < high) {
+        const size_t mid = (low + high) / 2;
+        if (list->rows[mid] < row)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,
+                   const struct qr_linear_block *b, float *out, size_t out_stride)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    for (uint32_t g = 0; g < a->n_groups; g++) {
+        const struct qr_lora *l = find(a->groups[g].adapter, site);
+        const struct qr_row_list *list = rows_of(&a->groups[g], site);
+        const size_t begin = l ? lower_bound(list, b->i0) : 0,
+                     end = l ? lower_bound(list, b->i1) : 0;
+        if (begin == end)
+            continue;
+        const struct qr_lora_kernel_args args = {
+            .w = qr_lora_at(l->b, l->b_bf16, b->j0 * l->rank),
+            .bf16 = l->b_bf16,
+            .x = slot_of(s, site->slot, n_rows(s, site)),
+            .x_stride = a->stride,
+            .out = out,
+            .out_stride = out_stride,
+            .rows = list->rows + begin,
+            .n_rows = end - begin,
+            .first_row = b->i0,
+            .n = b->j1 - b->j0,
+            .k = l->rank,
+        };
+        s->ctx->model->kernels->lora(&args);
+    }
+}
+
+void qr_adapter_embed(const struct qr_step *s, size_t r, size_t token, float *x)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    const struct qr_kernels *k = s->ctx->model->kernels;
+    if (!a->n_groups || a->row_group[r] == QR_NO_ADAPTER)
+        return;
+    const struct qr_lora *l =
+        qr_adapter_find(a->groups[a->row_group[r]].adapter, QR_W_TOKEN_EMBD, 0);
+    if (!l)
+        return;
+    float *u = a->u + r * a->stride;
+    const float scale = l->scale * a->scales[r];
+    for (uint32_t i = 0; i < l->rank; i++)
+        u[i] = ((const float *)l->a)[token * l->rank + i] * scale;
+    const struct qr_lora_kernel_args args = {
+        .w = l->b, .bf16 = l->b_bf16, .x = u, .out = x, .n_rows = 1, .n = l->out, .k = l->rank
+    };
+    k->lora(&args);
+}
+
+/* ---- experts */
+
+bool qr_adapter_updates_experts(const struct qr_step *s, const struct qr_adapter_site *site)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    for (uint32_t g = 0; g < a->n_groups; g++)
+        if (qr_adapter_has_stack(a->groups[g].adapter, site->role, site->layer))
+            return true;
+    return false;
+}
+
+static uint32_t group_of_place(const struct qr_step *s, size_t place)
+{
+    const uint32_t top_k = s->ctx->model->config->moe.top_k;
+    return s->ctx->adapters.row_group[s->ctx->moe.assignments[place] / top_k];
+}
+
+void qr_adapter_place_scales(const struct qr_step *s, size_t begin, size_t end)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    const uint32_t top_k = s->ctx->model->config->moe.top_k;
+    for (size_t p = begin; a->n_groups && p < end; p++)
+        a->place_scales[p] = a->scales[s->ctx->moe.assignments[p] / top_k];
+}
+
+/* The next run of places in [*place, end) of one adapter; *place becomes its begin. Returns its
+ * end; `end` itself if there is none. */
+static size_t next_run(const struct qr_step *s, size_t *place, size_t end)
+{
+    while (*place < end && group_of_place(s, *place) == QR_NO_ADAPTER)
+        ++*place;
+    size_t next = *place;
+    while (next < end && group_of_place(s, next) == group_of_place(s, *place))
+        next++;
+    return next;
+}
+
+/* Places [begin, end) of one expert. */
+static void expert_down(const struct qr_step *s, const struct qr_adapter_site *site,
+                        uint32_t expert, size_t begin, size_t end, const float *x, size_t x_stride)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    const size_t places = (size_t)s->n_tokens * s->ctx->model->config->moe.top_k;
+    for (size_t next; begin < end; begin = next) {
+        next = next_run(s, &begin, end);
+        if (begin == end)
+            return;
+        const struct quire_adapter *adapter = a->groups[group_of_place(s, begin)].adapter;
+        const struct qr_lora *l = qr_adapter_find_expert(adapter, site->role, site->layer, expert);
+        if (!l)
+            continue;
+        const struct qr_lora_kernel_args args = {
+            .w = l->a,
+            .bf16 = l->a_bf16,
+            .x = x,
+            .x_stride = x_stride,
+            .out = slot_of(s, site->slot, places) + begin * a->stride,
+            .out_stride = a->stride,
+            .n_rows = next - begin,
+            .first_row = begin,
+            .scales = a->place_scales,
+            .scale = l->scale,
+            .n = l->rank,
+            .k = l->in,
+        };
+        s->ctx->model->kernels->lora(&args);
+    }
+}
+
+void qr_adapter_experts_down(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
+                             const float *x, size_t x_stride, const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const uint32_t n_experts = s->ctx->model->config->moe.n_experts;
+    bool any = false;
+    for (size_t i = 0; i < n; i++)
+        any |= qr_adapter_updates_experts(s, &sites[i]);
+    if (!any)
+        return;
+    struct qr_work_steal loop =
+        qr_work_steal_begin(s->ctx->per_thread.counters, team, n * n_experts);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const uint32_t e = (uint32_t)(unit / n);
+        expert_down(s, &sites[unit % n], e, b->starts[e], b->starts[e + 1], x, x_stride);
+    }
+    quire_team_barrier(team);
+}
+
+void qr_adapter_expert_up(const struct qr_step *s, const struct qr_adapter_site *site,
+                          uint32_t expert, const struct qr_linear_block *b, float *out,
+                          size_t out_stride)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    const size_t places = (size_t)s->n_tokens * s->ctx->model->config->moe.top_k;
+    size_t begin = b->i0;
+    for (size_t next; a->n_groups && begin < b->i1; begin = next) {
+        next = next_run(s, &begin, b->i1);
+        if (begin == b->i1)
+            return;
+        const struct quire_adapter *adapter = a->groups[group_of_place(s, begin)].adapter;
+        const struct qr_lora *l = qr_adapter_find_expert(adapter, site->role, site->layer, expert);
+        if (!l)
+            continue;
+        const struct qr_lora_kernel_args args = {
+            .w = qr_lora_at(l->b, l->b_bf16, b->j0 * l->rank),
+            .bf16 = l->b_bf16,
+            .x = slot_of(s, site->slot, places),
+            .x_stride = a->stride,
+            .out = out + (begin - b->i0) * out_stride,
+            .out_stride = out_stride,
+            .n_rows = next - begin,
+            .first_row = begin,
+            .n = b->j1 - b->j0,
+            .k = l->rank,
+        };
+        s->ctx->model->kernels->lora(&args);
+    }
+}
