@@ -41,7 +41,7 @@ static bool add_content(struct reader *r, const struct qr_json *content)
 }
 
 /* Adds `"key": value` with a string. */
-static void add_string(struct text *out, const char *before, const char *value)
+static void add_quoted(struct text *out, const char *before, const char *value)
 {
     text_addf(out, "%s", before);
     text_add_json(out, value, strlen(value));
@@ -64,14 +64,14 @@ static bool add_call(struct reader *r, const struct qr_json *call, size_t k)
     }
     text_addf(out, "%s{", k ? ", " : "");
     if (id)
-        add_string(out, "\"id\": ", id);
-    add_string(out,
+        add_quoted(out, "\"id\": ", id);
+    add_quoted(out,
                id ? ", \"type\": \"function\", \"function\": {\"name\": "
                   : "\"type\": \"function\", \"function\": {\"name\": ",
                name);
     if (qr_json_is_object(arguments))
         text_add_json_value(&object, arguments);
-    add_string(out, ", \"arguments\": ",
+    add_quoted(out, ", \"arguments\": ",
                object.size                    ? object.data
                : qr_json_is_string(arguments) ? qr_json_string(arguments)
                                               : "{}");
