@@ -155,10 +155,12 @@ static void tensors(void **state)
     rename_all(&f, "layers.0.mlp.tmp", "layers.0.mlp.down_proj");
     write_adapter(&f);
     expect_adapter(m, NULL, QUIRE_E_MISMATCH, "in the model");
+    const size_t n = f.n;
     f.n = 0;
     write_adapter(&f);
     expect_adapter(m, NULL, QUIRE_E_FORMAT, "no tensors");
-    free(f.config);
+    f.n = n;
+    free_folder(&f);
     assert_status(QUIRE_OK, quire_model_close(m));
 }
 
