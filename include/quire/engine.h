@@ -176,8 +176,8 @@ struct quire_engine_info {
     /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
     uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
     uint64_t tokenizer_bytes; /**< tables of the vocabulary */
-    /** part of kv_bytes: recurrent states of max_seqs sequences and of their drafts, and checkpoints
-     *  of states in the prefix cache; 0 for models without recurrent layers */
+    /** part of kv_bytes: recurrent states of max_seqs sequences and of their drafts, and
+     *  checkpoints of states in the prefix cache; 0 for models without recurrent layers */
     uint64_t state_bytes;
     uint32_t n_state_checkpoints; /**< prefixes that can be continued; 0 without */
     uint32_t reserved;            /**< 0 */
