@@ -27,7 +27,8 @@ static const struct {
     { "-ctv", "TYPE", KV_TYPES, "KV dtype of values" },
     { "--kv-scales", "FILE", "file", "scales of fp8 caches, as written by calibrate" },
     { "--lora", "PATH", "file",
-      "LoRA adapter of all sequences; golden: with -m MODEL, compared with DIR or with the reference "
+      "LoRA adapter of all sequences; golden: with -m MODEL, compared with DIR or with the "
+      "reference "
       "tensors beside the adapter" },
     { "-t --threads", "N", "", "default: of the machine" },
     { "--chunk", "N", "", "prompt tokens per step (default: all)" },

@@ -114,8 +114,8 @@ struct quire_engine_params {
      *  max_step_tokens */
     uint32_t max_seqs;
     /** maximum number of drafted tokens that one step verifies, of all requests together; 0 = no
-     *  request may ask for drafts, at most 1024. Models with recurrent layers verify no drafts:
-     *  QUIRE_E_UNSUPPORTED */
+     *  request may ask for drafts, at most 1024. With recurrent layers, the states before a draft
+     *  take one slot per sequence that can draft, in kv_bytes */
     uint32_t max_draft_tokens;
     /** capacity of the KV cache in tokens, shared by running sequences and the prefix cache; at
      *  least context_length. 0 = max_seqs * context_length, or what fits into kv_bytes */
@@ -180,8 +180,8 @@ struct quire_engine_info {
     /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
     uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
     uint64_t tokenizer_bytes; /**< tables of the vocabulary */
-    /** part of kv_bytes: recurrent states of max_seqs sequences, and checkpoints of states in the
-     *  prefix cache; 0 for models without recurrent layers */
+    /** part of kv_bytes: recurrent states of max_seqs sequences and of their drafts, and
+     *  checkpoints of states in the prefix cache; 0 for models without recurrent layers */
     uint64_t state_bytes;
     uint32_t n_state_checkpoints; /**< prefixes that can be continued; 0 without */
     uint32_t max_adapter_rank;

@@ -3,6 +3,7 @@
 #include "engine/batch.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/scheduler_rope.h"
 #include <string.h>
 
 quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,

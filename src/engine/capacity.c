@@ -267,7 +267,8 @@ static quire_status init_encoder(struct qr_capacity *c, const struct quire_engin
     return QUIRE_OK;
 }
 
-/* Slots of recurrent states: one per sequence, and checkpoints in a share of the budget. */
+/* Slots of recurrent states: one per sequence, one more per sequence that verifies a draft, and
+ * checkpoints in a share of the budget. */
 static quire_status size_states(struct qr_capacity *c, const struct quire_model_info *info,
                                 const struct quire_engine_params *p, struct quire_error *err)
 {
@@ -277,16 +278,12 @@ static quire_status size_states(struct qr_capacity *c, const struct quire_model_
                                                       : DEFAULT_SEQS;
     if (!info->state_bytes)
         return QUIRE_OK;
-    if (p->max_draft_tokens)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "max_draft_tokens: architecture '%s' has recurrent layers, whose states "
-                       "cannot drop rejected tokens",
-                       info->arch);
     const uint64_t room = c->budget / CHECKPOINT_SHARE / info->state_bytes;
     c->state_size = info->state_bytes;
-    c->n_state_slots = n_seqs;
+    c->n_state_slots = n_seqs + (p->max_draft_tokens < n_seqs ? p->max_draft_tokens : n_seqs);
     if (c->n_groups) /* without blocks there is no prefix cache */
-        c->n_state_slots += room < MAX_CHECKPOINTS ? (uint32_t)room : MAX_CHECKPOINTS;
+        c->n_checkpoints = room < MAX_CHECKPOINTS ? (uint32_t)room : MAX_CHECKPOINTS;
+    c->n_state_slots += c->n_checkpoints;
     const struct quire_state_pool_params pool = { .struct_size = sizeof pool,
                                                   .n_slots = c->n_state_slots,
                                                   .state_bytes = c->state_size };

@@ -13,9 +13,10 @@ struct qr_capacity {
     uint64_t cache_tokens;                /* capacity of the KV cache */
     uint64_t kv_bytes, budget, available; /* bytes; available 0 = unknown */
     /* of recurrent layers; 0 without */
-    uint32_t n_state_slots; /* of max_seqs sequences, the others for checkpoints */
-    uint64_t state_size;    /* bytes of one state */
-    uint64_t state_bytes;   /* of the pool; included in kv_bytes */
+    uint32_t n_state_slots; /* of sequences, their drafts, and checkpoints */
+    uint32_t n_checkpoints;
+    uint64_t state_size;  /* bytes of one state */
+    uint64_t state_bytes; /* of the pool; included in kv_bytes */
     /* of the draft model */
     struct quire_kv_group_config *draft_groups; /* [n_draft_groups]; NULL = none */
     uint32_t n_draft_groups;

@@ -7,6 +7,7 @@
 #include "engine/request.h"
 #include "engine/rope_variant.h"
 #include "engine/sample.h"
+#include "engine/scheduler_rope.h"
 #include "engine/step.h"
 #include <math.h>
 #include <string.h>

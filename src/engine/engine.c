@@ -235,8 +235,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .tokenizer_bytes = qr_vocab_bytes(e->tokenizer),
         .max_adapter_rank = p->max_adapter_rank,
         .state_bytes = capacity->state_bytes,
-        .n_state_checkpoints =
-            capacity->n_state_slots ? capacity->n_state_slots - capacity->max_seqs : 0,
+        .n_state_checkpoints = capacity->n_checkpoints,
     };
     if (capacity->context_length > capacity->model_context_length)
         qr_log(p->logger, QUIRE_LOG_WARN, "context of %u tokens exceeds the model's %u",
@@ -249,6 +248,7 @@ static quire_status measure_step(struct quire_engine *e, const struct quire_engi
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
+    struct quire_state_pool_info states = { .struct_size = sizeof states };
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
     e->info.context_bytes += (uint64_t)request_count(p) * sizeof *e->requests +
@@ -259,9 +259,10 @@ static quire_status measure_step(struct quire_engine *e, const struct quire_engi
     }
     /* 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += logits_count(e) * sizeof(float) + (uint64_t)e->vocab_size * 16;
+    if (e->states)
+        QR_TRY(quire_state_pool_get_info(e->states, &states));
     e->info.context_bytes +=
-        qr_sequence_memory_bytes(e->kv, e->info.max_seqs, e->info.context_length,
-                                 e->states ? e->info.max_seqs + e->info.n_state_checkpoints : 0);
+        qr_sequence_memory_bytes(e->kv, e->info.max_seqs, e->info.context_length, states.n_slots);
     return QUIRE_OK;
 }
 

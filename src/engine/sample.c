@@ -226,6 +226,7 @@ static void verify_draft(struct quire_engine *e, struct qr_request *r, float *lo
     init_rows(&rows, e, r, logits);
     const quire_status s = qr_verify_draft(r->draft, n, sample_row, &rows, &result);
     qr_draft_record(e, r, n, result.n_accepted);
+    qr_scheduler_end_draft(&e->scheduler, &r->task);
     take_rest(&rows, s);
 }
 

@@ -3,9 +3,9 @@
 #include "engine/scheduler.h"
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/keyed_hash.h"
 #include "engine/rope_variant.h"
 #include "engine/scheduler_clients.h"
+#include "engine/scheduler_rope.h"
 #include "engine/task_group.h"
 #include <string.h>
 
@@ -37,44 +37,6 @@ uint64_t qr_scheduler_bytes(uint32_t max_tasks, uint32_t max_running)
 {
     return (uint64_t)max_tasks * (sizeof(struct qr_task *) + sizeof(struct qr_scheduler_client)) +
            2 * (uint64_t)max_running * sizeof(struct qr_task *);
-}
-
-/* ---- RoPE variants */
-
-static uint32_t variant_of(const struct qr_scheduler *s, uint32_t length)
-{
-    return s->params.model ? qr_rope_variant(s->params.model, length) : 0;
-}
-
-/* The variant of the task's keys in the prefix cache, for a sequence of `length` tokens. */
-static uint64_t key_variant(const struct qr_scheduler *s, const struct qr_task *task,
-                            uint32_t length)
-{
-    const uint32_t rope = variant_of(s, length);
-    return task->adapter_key ? qr_hash_u64(task->adapter_key, rope) | UINT64_C(1) << 63 : rope;
-}
-
-/* Every chunk of a prompt uses the frequencies of the whole prompt. With dynamic NTK scaling a
- * generated token has those of its own length, as when it was computed first; LongRoPE changes only
- * once, and its keys are then recomputed. */
-uint32_t qr_scheduler_rope_length(const struct qr_scheduler *s, const struct qr_task *task,
-                                  uint32_t position)
-{
-    if (!s->params.model || !qr_rope_is_dynamic(s->params.model))
-        return task->n_tokens;
-    return position < task->n_prompt ? task->n_prompt : position + 1;
-}
-
-/* Number of the next n tokens of the task that share one RoPE length. */
-static uint32_t same_rope_length(const struct qr_scheduler *s, const struct qr_task *task,
-                                 uint32_t n)
-{
-    const uint32_t at = task->n_computed;
-    if (!s->params.model || !qr_rope_is_dynamic(s->params.model))
-        return n;
-    if (at < task->n_prompt)
-        return n < task->n_prompt - at ? n : task->n_prompt - at;
-    return n ? 1 : 0;
 }
 
 /* ---- The prefix cache */
@@ -142,6 +104,7 @@ static void end_sequence(struct qr_scheduler *s, struct qr_task *task, bool keep
         qr_sequence_end(s->params.memory, task->sequence, task->tokens, keep);
     task->sequence = NULL;
     task->n_computed = task->n_step = task->n_step_draft = 0;
+    task->replays = false;
 }
 
 void qr_scheduler_add(struct qr_scheduler *s, struct qr_task *task)
@@ -192,7 +155,7 @@ static bool begin(struct qr_scheduler *s, struct qr_task *task, uint32_t n_reusa
         .tokens = task->tokens,
         .n_reusable = n_reusable,
         .salt = task->salt,
-        .variant = key_variant(s, task, qr_scheduler_rope_length(s, task, 0)),
+        .variant = qr_scheduler_key_variant(s, task, qr_scheduler_rope_length(s, task, 0)),
     };
     task->sequence = qr_sequence_begin(s->params.memory, &prefix);
     if (!task->sequence)
@@ -273,18 +236,22 @@ static void plan_task(struct qr_scheduler *s, struct qr_task *task, uint32_t n)
     s->n_step_tokens += n;
 }
 
-/* Adds draft tokens to a planned task as far as memory is free for them and the step has room. All
- * rows of a step have one RoPE length, which the draft must not change. */
-static void plan_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n_decoding)
+/* Adds draft tokens to a planned task as far as memory is free for them and the step has room,
+ * beside n_rows rows without drafts. All rows of a step have one RoPE length, which the draft must
+ * not change. */
+static void plan_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n_rows)
 {
-    const uint32_t rows = s->params.max_step_tokens - n_decoding - s->n_step_draft_tokens;
+    const uint32_t rows = s->params.max_step_tokens - n_rows - s->n_step_draft_tokens;
     const uint32_t left = s->params.max_draft_tokens - s->n_step_draft_tokens;
     const uint32_t room = s->params.memory->max_tokens - task->n_tokens;
     uint32_t n = task->n_draft < rows ? task->n_draft : rows;
     n = n < left ? n : left;
     n = n < room ? n : room;
-    if (n == 0 || variant_of(s, task->n_tokens) != variant_of(s, task->n_tokens + n) ||
-        qr_sequence_reserve(s->params.memory, task->sequence, 1 + n, NULL) != QUIRE_OK)
+    if (n == 0 ||
+        qr_scheduler_rope_variant(s, task->n_tokens) !=
+            qr_scheduler_rope_variant(s, task->n_tokens + n) ||
+        qr_sequence_reserve(s->params.memory, task->sequence, 1 + n, NULL) != QUIRE_OK ||
+        !qr_sequence_begin_draft(s->params.memory, task->sequence, 1 + n))
         return;
     task->n_step_draft = n;
     s->n_step_draft_tokens += n;
@@ -297,7 +264,7 @@ static void check_rope_variant(struct qr_scheduler *s, struct qr_task *task)
 {
     struct qr_sequence *q = task->sequence;
     const uint32_t length = qr_scheduler_rope_length(s, task, task->n_computed);
-    if (key_variant(s, task, length) == q->variant)
+    if (qr_scheduler_key_variant(s, task, length) == q->variant)
         return;
     if (s->params.model && qr_rope_is_dynamic(s->params.model)) {
         qr_sequence_stop_indexing(q);
@@ -344,7 +311,7 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
     if (exceeds(task, budget))
         return 0;
     uint32_t n = task->n_tokens - task->n_computed;
-    n = to_checkpoint(s, task, same_rope_length(s, task, n < budget ? n : budget));
+    n = to_checkpoint(s, task, qr_scheduler_same_rope_length(s, task, n < budget ? n : budget));
     if (n == 0 || !reserve(s, task, n))
         return 0;
     plan_task(s, task, n);
@@ -420,21 +387,36 @@ static bool admit(struct qr_scheduler *s, struct qr_task *task)
     return true;
 }
 
+/* Plans the tasks that compute output again; answers come before prompts. Returns the tokens. */
+static uint32_t plan_replays(struct qr_scheduler *s, uint32_t n_decoding)
+{
+    const uint32_t room = s->params.max_step_tokens - n_decoding;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_running && n < room; i++)
+        if (s->running[i]->replays && !s->running[i]->n_step)
+            n += plan_running(s, s->running[i], room - n);
+    return n;
+}
+
 void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens)
 {
     s->n_step = s->n_step_tokens = s->n_step_draft_tokens = 0;
     uint32_t n_decoding = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {
-        s->running[i]->n_step = s->running[i]->n_step_draft = 0;
-        n_decoding += qr_task_decodes(s->running[i]);
+        struct qr_task *task = s->running[i];
+        if (task->sequence) /* of a plan that was not committed */
+            qr_sequence_end_draft(s->params.memory, task->sequence, task->tokens);
+        task->n_step = task->n_step_draft = 0;
+        n_decoding += qr_task_decodes(task);
     }
     /* a task may be preempted by one of higher rank, so the list changes behind position i only */
     for (uint32_t i = 0; i < s->n_running; i++)
         if (qr_task_decodes(s->running[i]))
             (void)plan_running(s, s->running[i], 1);
+    const uint32_t n_rows = n_decoding + plan_replays(s, n_decoding);
     for (uint32_t i = 0; i < s->n_step; i++)
         if (s->step[i]->n_draft)
-            plan_draft(s, s->step[i], n_decoding);
+            plan_draft(s, s->step[i], n_rows);
     uint32_t budget = s->params.max_step_tokens - s->n_step_tokens;
     budget = budget < max_prefill_tokens ? budget : max_prefill_tokens;
     for (uint32_t i = 0; i < s->n_running && budget; i++)
@@ -455,6 +437,8 @@ void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task)
     if (task->n_computed <= task->n_prompt)
         qr_sequence_checkpoint(s->params.memory, task->sequence);
     task->n_step = 0;
+    if (task->n_computed == task->n_tokens)
+        task->replays = false;
     qr_scheduler_charge(s, task);
 }
 
@@ -463,6 +447,15 @@ void qr_scheduler_commit_draft(struct qr_scheduler *s, struct qr_task *task, uin
     qr_sequence_append(s->params.memory, task->sequence, task->tokens, n);
     task->n_computed += n;
     qr_scheduler_charge(s, task);
+}
+
+void qr_scheduler_end_draft(struct qr_scheduler *s, struct qr_task *task)
+{
+    if (!task->sequence)
+        return;
+    qr_sequence_end_draft(s->params.memory, task->sequence, task->tokens);
+    task->replays = task->sequence->n_tokens < task->n_computed;
+    task->n_computed = task->sequence->n_tokens;
 }
 
 bool qr_scheduler_fork(struct qr_scheduler *s, struct qr_task *task, const struct qr_task *parent)

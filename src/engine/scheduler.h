@@ -69,7 +69,8 @@ struct qr_task {
     struct qr_task *group; /* its first task; NULL = none */
     struct qr_task *next_in_group;
     const struct qr_task_group_limits *group_limits;
-    bool idle; /* holds no beam */
+    bool idle;    /* holds no beam */
+    bool replays; /* output tokens are computed again after a rejected draft */
     /* set by the owner before qr_scheduler_add() */
     const struct quire_adapter *adapter; /* NULL = none */
     float adapter_scale;
@@ -141,12 +142,13 @@ void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens);
  * cache. */
 void qr_scheduler_commit_draft(struct qr_scheduler *s, struct qr_task *task, uint32_t n);
 
+/* The draft of a task is verified. With recurrent layers, after a rejected token the state before
+ * the step is in force again, and the next step computes the accepted tokens once more. A task that
+ * has ended meanwhile is left alone. */
+void qr_scheduler_end_draft(struct qr_scheduler *s, struct qr_task *task);
+
 /* The planned tokens of a task are in the KV cache. */
 void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task);
-
-/* Length of the sequence that selects the RoPE frequencies of the task's token at `position`. */
-uint32_t qr_scheduler_rope_length(const struct qr_scheduler *s, const struct qr_task *task,
-                                  uint32_t position);
 
 /* The task computes output, not its prompt, and one token is pending. */
 static inline bool qr_task_decodes(const struct qr_task *task)

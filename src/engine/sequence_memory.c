@@ -54,6 +54,7 @@ static struct qr_sequence *open_sequence(struct qr_sequence_memory *m)
                                    .indexable = m->index != NULL,
                                    .node = QR_PREFIX_NONE,
                                    .state_slot = slot,
+                                   .snapshot_slot = QR_STATE_NONE,
                                    .groups = s->groups };
         for (uint32_t g = 0; g < m->n_groups; g++)
             s->groups[g].first_block = s->groups[g].end_block = 0;
@@ -180,6 +181,7 @@ struct qr_sequence *qr_sequence_fork(struct qr_sequence_memory *m, const struct 
     *s = *parent;
     s->groups = groups;
     s->state_slot = slot;
+    s->snapshot_slot = QR_STATE_NONE;
     s->node = QR_PREFIX_NONE;
     qr_state_fork(&m->states, slot, parent->state_slot);
     set_node(m, s, parent->node);
@@ -388,7 +390,39 @@ void qr_sequence_append(struct qr_sequence_memory *m, struct qr_sequence *s, con
                         uint32_t n)
 {
     s->n_tokens += n;
-    index_full_blocks(m, s, tokens);
+    if (s->snapshot_slot == QR_STATE_NONE)
+        index_full_blocks(m, s, tokens);
+}
+
+bool qr_sequence_begin_draft(struct qr_sequence_memory *m, struct qr_sequence *s, uint32_t n)
+{
+    if (!m->states.pool)
+        return true;
+    s->snapshot_slot = qr_state_open(&m->states);
+    if (s->snapshot_slot == QR_STATE_NONE)
+        return false;
+    qr_state_fork(&m->states, s->snapshot_slot, s->state_slot);
+    s->n_snapshot_tokens = s->n_tokens;
+    s->n_draft_end = s->n_tokens + n;
+    return true;
+}
+
+void qr_sequence_end_draft(struct qr_sequence_memory *m, struct qr_sequence *s,
+                           const int32_t *tokens)
+{
+    int32_t unused = s->snapshot_slot;
+    if (unused == QR_STATE_NONE)
+        return;
+    s->snapshot_slot = QR_STATE_NONE;
+    if (s->n_tokens == s->n_draft_end) {
+        index_full_blocks(m, s, tokens);
+    } else {
+        const int32_t snapshot = unused;
+        unused = s->state_slot;
+        s->state_slot = snapshot;
+        s->n_tokens = s->n_snapshot_tokens;
+    }
+    qr_state_close(&m->states, unused);
 }
 
 void qr_sequence_checkpoint(struct qr_sequence_memory *m, const struct qr_sequence *s)
@@ -422,6 +456,10 @@ static qr_prefix_node index_tail(struct qr_sequence_memory *m, struct qr_sequenc
 void qr_sequence_end(struct qr_sequence_memory *m, struct qr_sequence *s, const int32_t *tokens,
                      bool keep)
 {
+    if (keep)
+        qr_sequence_end_draft(m, s, tokens);
+    qr_state_close(&m->states, s->snapshot_slot);
+    s->snapshot_slot = QR_STATE_NONE;
     const qr_prefix_node end = keep ? index_tail(m, s, tokens) : QR_PREFIX_NONE;
     if (end != QR_PREFIX_NONE)
         qr_state_keep(&m->states, s->state_slot, end);

@@ -20,13 +20,17 @@ struct qr_sequence_group {
 
 struct qr_sequence {
     bool open;
-    bool indexable;                   /* full blocks are added to the prefix index */
-    uint64_t salt;                    /* sequences of different salts share no blocks */
-    uint64_t variant;                 /* of the keys in the index: RoPE and adapter (scheduler.h) */
-    uint32_t n_tokens;                /* tokens whose keys and values are in the KV cache */
-    uint32_t n_indexed;               /* leading tokens on the path of `node`, whole blocks */
-    qr_prefix_node node;              /* pinned; QR_PREFIX_NONE = root */
-    int32_t state_slot;               /* state after n_tokens tokens; QR_STATE_NONE without */
+    bool indexable;      /* full blocks are added to the prefix index */
+    uint64_t salt;       /* sequences of different salts share no blocks */
+    uint64_t variant;    /* of the keys in the index: RoPE and adapter (scheduler_rope.h) */
+    uint32_t n_tokens;   /* tokens whose keys and values are in the KV cache */
+    uint32_t n_indexed;  /* leading tokens on the path of `node`, whole blocks */
+    qr_prefix_node node; /* pinned; QR_PREFIX_NONE = root */
+    int32_t state_slot;  /* state after n_tokens tokens; QR_STATE_NONE without */
+    /* of a step that verifies a draft: slot of the state before it, after n_snapshot_tokens tokens,
+     * and the tokens of the state that the step leaves; QR_STATE_NONE otherwise */
+    int32_t snapshot_slot;
+    uint32_t n_snapshot_tokens, n_draft_end;
     struct qr_sequence_group *groups; /* [n_groups] */
 };
 
@@ -88,6 +92,17 @@ quire_status qr_sequence_reserve(struct qr_sequence_memory *m, struct qr_sequenc
  * blocks to the prefix index. `tokens` is the whole sequence. */
 void qr_sequence_append(struct qr_sequence_memory *m, struct qr_sequence *s, const int32_t *tokens,
                         uint32_t n);
+
+/* Takes a snapshot of the state before a step that computes n tokens, the last of which are a
+ * draft. Until qr_sequence_end_draft(), appended tokens are not added to the prefix index. False:
+ * no slot is free. True without states. */
+bool qr_sequence_begin_draft(struct qr_sequence_memory *m, struct qr_sequence *s, uint32_t n);
+
+/* Ends the verification. If the step ran and all its tokens were appended, its state is kept;
+ * otherwise the snapshot is, and n_tokens is what it was before the step: accepted tokens have to
+ * be computed again, because a state cannot drop the rejected ones. A no-op without a snapshot. */
+void qr_sequence_end_draft(struct qr_sequence_memory *m, struct qr_sequence *s,
+                           const int32_t *tokens);
 
 /* Keeps the state of a sequence as a checkpoint, if its tokens end with a block. */
 void qr_sequence_checkpoint(struct qr_sequence_memory *m, const struct qr_sequence *s);

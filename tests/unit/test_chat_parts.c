@@ -2,6 +2,7 @@
 /* test_chat_parts.c - parts of quire-chat that need no model: numbers, text, conversation files. */
 #include "../../chat/conversation.c"
 #include "../../chat/conversation_file.c"
+#include "../../chat/json_text.c"
 #include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
 #include "../../chat/option_table.c"

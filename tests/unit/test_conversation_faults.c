@@ -18,6 +18,7 @@ static int faulty_rename(const char *from, const char *to);
 #define rename faulty_rename
 #include "../../chat/conversation.c"
 #include "../../chat/conversation_file.c"
+#include "../../chat/json_text.c"
 #include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
 #include "../../chat/option_table.c"

@@ -33,8 +33,19 @@ static void assert_no_slot_lost(const struct quire_engine *e)
 
 /* ---- Schedules */
 
-static void run_schedule(const struct test_model *m, uint32_t seed, uint64_t *n_taken,
-                         uint64_t *n_preempted)
+struct coverage {
+    uint64_t n_taken, n_preempted, n_accepted, n_rejected;
+};
+
+/* Half of the answers repeat tokens, so that drafts are accepted. */
+static void make_model_jobs(struct job *jobs)
+{
+    make_jobs(jobs, N_JOBS, 31);
+    for (uint32_t i = 0; i < N_JOBS; i += 2)
+        jobs[i].repeats = true;
+}
+
+static void run_schedule(const struct test_model *m, uint32_t seed, struct coverage *seen)
 {
     uint32_t random = seed;
     const struct setup s = { .threads = 1 + next_random(&random) % N_THREADS,
@@ -42,17 +53,21 @@ static void run_schedule(const struct test_model *m, uint32_t seed, uint64_t *n_
                              .seqs = 8,
                              .block = 16u << next_random(&random) % 2,
                              .cache_tokens = seed % 2 ? JOB_CONTEXT + 64 : 0,
-                             .chunk = chunks[seed % N_CHUNKS] };
+                             .chunk = chunks[seed % N_CHUNKS],
+                             .draft = next_random(&random) % 2 ? 16 : 0 };
     const bool hits = next_random(&random) % 4 > 0;
     struct quire_engine *e = open_setup(m, &s, N_JOBS);
-    for (uint32_t i = 0; i < N_JOBS; i++)
+    for (uint32_t i = 0; i < N_JOBS; i++) {
         together[i].params.flags = QUIRE_REQUEST_IGNORE_EOS | (hits ? 0 : QUIRE_REQUEST_NO_REUSE);
-    (void)run_jobs(e, together, NULL, N_JOBS, seed);
+        together[i].params.draft_tokens = s.draft ? 6 : 0;
+    }
+    seen->n_accepted += run_jobs(e, together, NULL, N_JOBS, seed);
     assert_same_jobs(alone, together, N_JOBS);
     assert_free(e);
     assert_no_slot_lost(e);
-    *n_taken += e->memory.states.n_taken;
-    *n_preempted += count_preemptions(e);
+    seen->n_taken += e->memory.states.n_taken;
+    seen->n_preempted += count_preemptions(e);
+    seen->n_rejected += e->counters.lookup_drafted_tokens - e->counters.lookup_accepted_tokens;
     quire_engine_close(e);
 }
 
@@ -63,16 +78,20 @@ static void schedules(void **state)
         skip();
     for (size_t i = 0; i < N_MODELS; i++) {
         const struct test_model m = { .gguf = models[i] };
-        uint64_t n_taken = 0, n_preempted = 0;
-        make_jobs(alone, N_JOBS, 31);
+        struct coverage seen = { 0 };
+        make_model_jobs(alone);
         run_alone(&m, alone, N_JOBS);
-        make_jobs(together, N_JOBS, 31);
+        make_model_jobs(together);
         for (uint32_t k = 0; k < N_SCHEDULES; k++)
-            run_schedule(&m, 100 + k, &n_taken, &n_preempted);
-        print_message("%s: %llu checkpoints used, %llu preemptions\n", models[i],
-                      (unsigned long long)n_taken, (unsigned long long)n_preempted);
+            run_schedule(&m, 100 + k, &seen);
+        print_message("%s: %llu checkpoints used, %llu preemptions, %llu draft tokens accepted, "
+                      "%llu rejected\n",
+                      models[i], (unsigned long long)seen.n_taken,
+                      (unsigned long long)seen.n_preempted, (unsigned long long)seen.n_accepted,
+                      (unsigned long long)seen.n_rejected);
         const bool has_blocks = i != 1; /* without there is no prefix cache */
-        assert_true(has_blocks == (n_taken > 0) && n_preempted > 0);
+        assert_true(has_blocks == (seen.n_taken > 0) && seen.n_preempted > 0);
+        assert_true(seen.n_accepted > 0 && seen.n_rejected > 0);
     }
 }
 
@@ -227,11 +246,6 @@ static void refused(void **state)
     if (!need_shared())
         skip();
     struct quire_engine_params p = params_for(hybrid);
-    p.max_draft_tokens = 8;
-    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&p, &e, &err));
-    assert_non_null(strstr(err.msg, "max_draft_tokens"));
-    assert_non_null(strstr(err.msg, "lfm2"));
-    p.max_draft_tokens = 0;
     p.kv_bytes = 1000;
     assert_status(QUIRE_E_LIMIT, quire_engine_open(&p, &e, &err));
     assert_non_null(strstr(err.msg, "kv_bytes"));

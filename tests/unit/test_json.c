@@ -2,6 +2,7 @@
 /* test_json.c - the JSON parser: conformance, values, and memory on hostile texts. */
 #include "../../chat/conversation.c"
 #include "../../chat/conversation_file.c"
+#include "../../chat/json_text.c"
 #include "../../chat/messages_json.c"
 #include "../../chat/numbers.c"
 #include "../../chat/option_table.c"
