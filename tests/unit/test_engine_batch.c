@@ -31,16 +31,16 @@ static uint64_t compare_schedule(const struct test_model *m, const struct setup 
 static void check_same_bits(const struct test_model *m, uint32_t seed)
 {
     static const struct setup setups[] = {
-        { 1, 256, 8, 64, 0, 0, 0, NULL },
-        { 2, 64, 8, 16, 0, 0, 0, NULL },
-        { 3, 16, 4, 32, 0, 0, 0, NULL },
-        { 2, 256, 8, 16, 0, 256, 0, NULL },
-        { 1, 24, 16, 16, 0, 288, 0, NULL },
-        { 2, 64, 6, 16, 7, 512, 0, NULL },
-        { 1, 256, 24, 64, 31, 0, 0, NULL },
-        { 2, 64, 6, 16, 7, 512, 0, "llama-bf16.gguf" },
-        { 1, 256, 8, 32, 24, 288, 0, "gemma2_q32-q8_0.gguf" },
-        { 3, 24, 16, 64, 5, 0, 0, "phi3-bf16.gguf" },
+        { 1, 256, 8, 64, 0, 0, 0, NULL, 0 },
+        { 2, 64, 8, 16, 0, 0, 0, NULL, 0 },
+        { 3, 16, 4, 32, 0, 0, 0, NULL, 0 },
+        { 2, 256, 8, 16, 0, 256, 0, NULL, 0 },
+        { 1, 24, 16, 16, 0, 288, 0, NULL, 0 },
+        { 2, 64, 6, 16, 7, 512, 0, NULL, 0 },
+        { 1, 256, 24, 64, 31, 0, 0, NULL, 0 },
+        { 2, 64, 6, 16, 7, 512, 0, "llama-bf16.gguf", 0 },
+        { 1, 256, 8, 32, 24, 288, 0, "gemma2_q32-q8_0.gguf", 0 },
+        { 3, 24, 16, 64, 5, 0, 0, "phi3-bf16.gguf", 0 },
     };
     static struct job alone[N_REQUESTS];
     make_jobs(alone, N_REQUESTS, seed);
