@@ -90,7 +90,7 @@ static void test_drafts(void **state)
     if (!need_shared())
         skip();
     const struct test_model m = { .gguf = "llama-q8_0.gguf" };
-    const struct setup with_draft = { 1, 256, 1, 64, 16, 0, 0, NULL };
+    const struct setup with_draft = { 1, 256, 1, 64, 16, 0, 0, NULL, 0 };
     struct quire_engine *e = open_setup(&m, &with_draft, N_REQUESTS);
     struct quire_request_params p = greedy(story, 120);
     p.flags = QUIRE_REQUEST_IGNORE_EOS;
@@ -118,7 +118,7 @@ static void test_draft_after_preemption(void **state)
     if (!need_shared())
         skip();
     const struct test_model m = { .gguf = "llama-q8_0.gguf" };
-    const struct setup one_place = { 1, 256, 1, 64, 4, 0, 0, "llama-bf16.gguf" };
+    const struct setup one_place = { 1, 256, 1, 64, 4, 0, 0, "llama-bf16.gguf", 0 };
     struct quire_engine *e = open_setup(&m, &one_place, N_REQUESTS);
     struct quire_sampling_params sampling;
     quire_sampling_params_init(&sampling, sizeof sampling);
@@ -187,7 +187,7 @@ static void test_choices(void **state)
     static struct result all[N], one;
     for (uint32_t seqs = 1; seqs <= 9; seqs += 4) {
         const struct test_model m = { .gguf = "gemma2_q32-q8_0.gguf" };
-        const struct setup s = { 1, 256, seqs, 16, 0, 0, 0, NULL };
+        const struct setup s = { 1, 256, seqs, 16, 0, 0, 0, NULL, 0 };
         struct quire_engine *e = open_setup(&m, &s, N_REQUESTS);
         struct quire_sampling_params sampling;
         quire_sampling_params_init(&sampling, sizeof sampling);
@@ -238,7 +238,7 @@ static void test_best_of(void **state)
     enum { N = 2, OF = 5 };
     static struct result best[N], each[OF];
     const struct test_model m = { .gguf = "llama-q8_0.gguf" };
-    const struct setup s = { 1, 256, 3, 16, 0, 0, 0, NULL };
+    const struct setup s = { 1, 256, 3, 16, 0, 0, 0, NULL, 0 };
     struct quire_engine *e = open_setup(&m, &s, N_REQUESTS);
     struct quire_sampling_params sampling;
     quire_sampling_params_init(&sampling, sizeof sampling);
