@@ -65,6 +65,7 @@ static void hash_scalars(uint64_t *h, const struct qr_model_config *c)
     HASH(*h, c->alibi_scale);
     HASH(*h, c->temperature_floor);
     HASH(*h, c->temperature_scale);
+    HASH(*h, c->temperature_everywhere);
     for (uint32_t i = 0; i < c->n_layers; i++) {
         HASH(*h, c->layers[i].window);
         HASH(*h, c->layers[i].rope);

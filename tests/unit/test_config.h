@@ -48,8 +48,9 @@ static inline void say_recurrent(struct text *t, const struct qr_model_config *c
         say(t, "%g ", (double)r->part_scales[i]);
     for (int i = 0; i < 3; i++)
         say(t, "%g %g ", (double)c->norm_alpha[i], (double)c->norm_beta[i]);
-    say(t, "out %g ffn %g %g\n", (double)c->attention_out_scale, (double)c->ffn_gate_scale,
-        (double)c->ffn_out_scale);
+    say(t, "out %g ffn %g %g temperature %g %g %d\n", (double)c->attention_out_scale,
+        (double)c->ffn_gate_scale, (double)c->ffn_out_scale, (double)c->temperature_floor,
+        (double)c->temperature_scale, c->temperature_everywhere);
 }
 
 /* All fields except the display name. */
@@ -167,6 +168,19 @@ static const char *const golden_dirs[] = {
     "falcon_h1",
     "kimi_linear",
     "minimax",
+    "arcee",
+    "cwm",
+    "jais2",
+    "ministral3",
+    "vaultgemma",
+    "youtu",
+    "afmoe",
+    "dots1",
+    "ernie4_5_moe",
+    "exaone_moe",
+    "glm4_moe_lite",
+    "minimax_m2",
+    "mistral4",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

@@ -28,6 +28,14 @@ static const char *const pairs[][2] = {
     { "qwen2-bf16", "qwen2" },
     { "qwen2_yarn-bf16", "qwen2_yarn" },
     { "qwen3-bf16", "qwen3" },
+    { "../gguf_2026/afmoe-bf16", "afmoe" },
+    { "../gguf_2026/arcee-bf16", "arcee" },
+    { "../gguf_2026/ernie4_5_moe-bf16", "ernie4_5_moe" },
+    { "../gguf_2026/exaone_moe-bf16", "exaone_moe" },
+    { "../gguf_2026/jais2-bf16", "jais2" },
+    { "../gguf_2026/minimax_m2-bf16", "minimax_m2" },
+    { "../gguf_2026/ministral3-bf16", "ministral3" },
+    { "../gguf_2026/mistral4-bf16", "mistral4" },
 };
 
 static void same_frequencies(const struct qr_rope_config *a, const struct qr_rope_config *b)
@@ -56,12 +64,15 @@ static void compare_pair(const char *gguf, const char *dir)
     /* the converter stores 1 + w, permutes q/k rows of Llama, stores llama3 scaling as factors */
     if (b.norm == QR_NORM_RMS_PLUS1)
         b.norm = QR_NORM_RMS;
-    if (strcmp(a.arch, "llama") == 0)
+    if (strcmp(a.arch, "llama") == 0 || strcmp(a.arch, "arcee") == 0 ||
+        strcmp(a.arch, "ministral3") == 0)
         b.rope[0].kind = QR_ROPE_INTERLEAVED;
     if (b.rope[0].scaling == QR_ROPE_SCALING_LLAMA3) {
         assert_int_equal(a.rope[0].scaling, QR_ROPE_SCALING_FREQ_FACTORS);
         a.rope[0] = b.rope[0];
     }
+    if (b.moe.n_groups == 1) /* of no effect */
+        b.moe.group_top2 = a.moe.group_top2;
     if (b.mla.kv_lora_rank) { /* the converter drops expert groups */
         b.moe.n_groups = a.moe.n_groups;
         b.moe.topk_groups = a.moe.topk_groups;

@@ -120,6 +120,9 @@ struct qr_arch {
      * the scores and through the mask. quire does the same for files written by those versions.
      * Older files, which include all checkpoints of Falcon RW, add them once. 0: never twice */
     uint32_t hf_alibi_twice_since;
+    /* llama_4_scaling_beta of the RoPE parameters and attention.temperature_scale: temperature
+     * tuning of all layers over the context before YaRN */
+    bool yarn_temperature;
     bool hf_temperature;                /* attn_temperature_tuning, attn_scale, floor_scale */
     const char *hf_qk_norm_key;         /* enables qk_norm; default true */
     const char *hf_embedding_scale_key; /* embeddings are multiplied by sqrt(hidden) */
@@ -149,6 +152,7 @@ struct qr_arch {
     enum qr_rope_kind gguf_rope;
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;
+    bool gguf_scaled_embedding;     /* as scaled_embedding */
     bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */
     bool gguf_rope_if_finetuned;    /* RoPE only if rope.scaling.finetuned is true */
     bool gguf_yarn_no_truncate;     /* YaRN's correction range is not rounded */

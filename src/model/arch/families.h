@@ -5,14 +5,20 @@
 
 /* X(name): a file of this folder defines `const struct qr_arch qr_arch_<name>`. */
 #define QR_FAMILIES(X)                                                                             \
+    X(afmoe)                                                                                       \
+    X(arcee)                                                                                       \
     X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \
     X(bloom)                                                                                       \
     X(cohere2)                                                                                     \
+    X(cwm)                                                                                         \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
+    X(dots1)                                                                                       \
     X(ernie4_5)                                                                                    \
+    X(ernie4_5_moe)                                                                                \
+    X(exaone_moe)                                                                                  \
     X(falcon)                                                                                      \
     X(falcon_h1)                                                                                   \
     X(falcon_mamba)                                                                                \
@@ -20,6 +26,7 @@
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
     X(glm4)                                                                                        \
+    X(glm4_moe_lite)                                                                               \
     X(gpt2)                                                                                        \
     X(gpt_bigcode)                                                                                 \
     X(gpt_neo)                                                                                     \
@@ -29,6 +36,7 @@
     X(granite)                                                                                     \
     X(granitemoe)                                                                                  \
     X(granitemoehybrid)                                                                            \
+    X(jais2)                                                                                       \
     X(jamba)                                                                                       \
     X(kimi_linear)                                                                                 \
     X(lfm2)                                                                                        \
@@ -38,7 +46,10 @@
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(minimax)                                                                                     \
+    X(minimax_m2)                                                                                  \
+    X(ministral3)                                                                                  \
     X(mistral)                                                                                     \
+    X(mistral4)                                                                                    \
     X(mixtral)                                                                                     \
     X(modernbert)                                                                                  \
     X(mpt)                                                                                         \
@@ -60,8 +71,11 @@
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
     X(roberta)                                                                                     \
+    X(seed_oss)                                                                                    \
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
-    X(t5)
+    X(t5)                                                                                          \
+    X(vaultgemma)                                                                                  \
+    X(youtu)
 
 #endif

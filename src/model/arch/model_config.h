@@ -278,8 +278,10 @@ struct qr_model_config {
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
     /* attention temperature tuning of layers without RoPE:
-     * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1 */
+     * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1;
+     * with temperature_everywhere of all layers, with pos instead of pos + 1 */
     float temperature_floor, temperature_scale; /* 0 = off */
+    bool temperature_everywhere;
     uint32_t n_rope;
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;

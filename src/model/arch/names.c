@@ -92,6 +92,8 @@ const struct qr_name_rule qr_names_gguf[] = {
     { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "ffn_gate_exps.weight" },
     { QR_W_EXPERT_UP, QR_SLICE_ALL, L "ffn_up_exps.weight" },
     { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "ffn_down_exps.weight" },
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "ffn_gate_up_exps.weight" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "ffn_gate_up_exps.weight" },
     { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "ffn_gate.%u.weight" }, /* older files */
     { QR_W_EXPERT_UP, QR_SLICE_ALL, L "ffn_up.%u.weight" },
     { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "ffn_down.%u.weight" },

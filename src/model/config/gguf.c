@@ -172,7 +172,9 @@ static quire_status read_scales(const struct qr_gguf_source *s)
 static quire_status read_multipliers(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
-    QR_TRY(qr_gguf_source_f32_or(s, "embedding_scale", 1, &cfg->embedding_scale));
+    QR_TRY(qr_gguf_source_f32_or(
+        s, "embedding_scale", s->arch->gguf_scaled_embedding ? sqrtf((float)cfg->hidden_size) : 1,
+        &cfg->embedding_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "residual_scale", 1, &cfg->residual_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "logit_scale", 1, &cfg->logit_scale));
     if (cfg->logit_scale == 0) /* some writers store 0 for the default */

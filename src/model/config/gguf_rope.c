@@ -65,6 +65,18 @@ static quire_status apply_mla_mscale(const struct qr_gguf_source *s, const struc
     return QUIRE_OK;
 }
 
+/* Queries grow with their position over the context before YaRN. */
+static quire_status read_temperature(const struct qr_gguf_source *s, const struct qr_rope_config *r)
+{
+    struct qr_model_config *cfg = s->cfg;
+    uint32_t length;
+    QR_TRY(qr_gguf_source_f32_or(s, "attention.temperature_scale", 0, &cfg->temperature_scale));
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.temperature_length", r->original_context, &length));
+    cfg->temperature_everywhere = cfg->temperature_scale != 0;
+    cfg->temperature_floor = cfg->temperature_everywhere ? (float)length : 0;
+    return QUIRE_OK;
+}
+
 static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_config *r)
 {
     float fast, slow, factor;
@@ -77,10 +89,16 @@ static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_con
     r->beta_fast = (double)fast;
     r->beta_slow = (double)slow;
     r->truncate = !s->arch->gguf_yarn_no_truncate;
+    if (s->arch->yarn_temperature)
+        QR_TRY(read_temperature(s, r));
     if (s->arch->mla)
         return apply_mla_mscale(s, r, factor);
+    float all_dim = 0; /* mscale_all_dim of config.json, whose mscale is 1 */
+    if (s->arch->yarn_temperature)
+        QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_log_multiplier", 0, &all_dim));
     /* the stored factor multiplies the one of the scaling rule */
-    const double rule = r->factor > 1 ? 1 + 0.1 * log(r->factor) : 1;
+    const double log_factor = r->factor > 1 ? 0.1 * log(r->factor) : 0;
+    const double rule = (1 + log_factor) / (1 + (double)all_dim * log_factor);
     const bool total = s->arch->gguf_attn_factor_is_total &&
                        (qr_gguf_source_has(s, "rope.scaling.attn_factor") ||
                         qr_gguf_source_has(s, "rope.scaling.yarn_attn_factor"));

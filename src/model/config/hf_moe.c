@@ -54,7 +54,8 @@ static quire_status read_routing(const struct qr_hf_source *h)
     m->weights_scale = (float)scale;
     QR_TRY(qr_hf_str(h, "topk_method", &method));
     QR_TRY(qr_hf_str(h, "scoring_func", &scoring));
-    if (scoring && strcmp(scoring, "sigmoid") == 0)
+    /* dots.llm1 gives the name of the top-k method that sigmoid scores belong to */
+    if (scoring && (strcmp(scoring, "sigmoid") == 0 || strcmp(scoring, "noaux_tc") == 0))
         m->gating = QR_GATING_SIGMOID;
     else if (scoring && (strcmp(scoring, "softmax") != 0 || m->gating == QR_GATING_SIGMOID))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
@@ -131,6 +132,20 @@ static quire_status mark_by_period(const struct qr_hf_source *h, uint32_t period
     return QUIRE_OK;
 }
 
+/* moe_layer_end_index (ERNIE): the last layer that may have experts; -1: the last of the model. */
+static quire_status read_moe_end(const struct qr_hf_source *h, uint32_t *end)
+{
+    static const char key[] = "moe_layer_end_index";
+    const struct qr_json *v = qr_hf_json(h, key);
+    uint32_t last;
+    if (!v || qr_json_is_null(v) || (qr_json_is_integer(v) && qr_json_integer(v) == -1))
+        return QUIRE_OK;
+    if (!qr_json_is_u32(v, &last))
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must be a layer number or -1", key);
+    *end = last < *end ? last + 1 : *end;
+    return QUIRE_OK;
+}
+
 /* Marks the MoE layers: exactly those in moe_layers, or every step-th layer from `first` on except
  * those in mlp_only_layers. A step of n means layers n - 1, 2n - 1, ...; with DeepSeek's key
  * moe_layer_freq it means layers 0, n, ... */
@@ -141,11 +156,14 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
                          *moe = qr_hf_json(h, "moe_layers"),
                          *types = qr_hf_json(h, "mlp_layer_types");
     uint32_t first = 0, step = 1, phase = 1;
+    uint32_t end = h->cfg->n_layers;
     bool has;
     if (h->arch->recurrent && h->arch->recurrent->no_ffn)
         return QUIRE_OK; /* the list of mixers has them */
-    if (qr_json_is_array(types))
+    if (qr_json_is_array(types)) {
+        qr_hf_ignore(h, "first_k_dense_replace"); /* the list takes precedence */
         return mark_by_type(h, types);
+    }
     QR_TRY(qr_hf_u32_opt(h, "expert_layer_period", &step, &has));
     if (has)
         return mark_by_period(h, step);
@@ -157,12 +175,14 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     }
     if (step == 0)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: the step between MoE layers is 0");
+    QR_TRY(read_moe_end(h, &end));
     QR_TRY(check_layer_list(h, "mlp_only_layers", dense));
     QR_TRY(check_layer_list(h, "moe_layers", moe));
     for (uint32_t i = 0; i < h->cfg->n_layers; i++)
-        h->cfg->layers[i].moe = qr_json_is_array(moe)
-                                    ? contains(moe, i)
-                                    : i >= first && (i + phase) % step == 0 && !contains(dense, i);
+        h->cfg->layers[i].moe =
+            qr_json_is_array(moe)
+                ? contains(moe, i)
+                : i >= first && i < end && (i + phase) % step == 0 && !contains(dense, i);
     return QUIRE_OK;
 }
 

@@ -111,6 +111,14 @@ static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config
                         ? yarn_mscale(r->factor, mscale) / yarn_mscale(r->factor, all_dim)
                         : yarn_mscale(r->factor, 1);
     r->cos_sin_scale = (float)attention;
+    if (s->h->arch->yarn_temperature) {
+        double beta;
+        QR_TRY(get_f64(s, "llama_4_scaling_beta", 0, &beta, NULL));
+        qr_hf_mark(s->h, s->dict, "max_position_embeddings"); /* as at the top level */
+        s->h->cfg->temperature_floor = beta != 0 ? (float)r->original_context : 0;
+        s->h->cfg->temperature_scale = (float)beta;
+        s->h->cfg->temperature_everywhere = beta != 0;
+    }
     if (s->h->arch->mla &&
         all_dim != 0) { /* MLA families scale the scores, including their part without RoPE */
         const double m = yarn_mscale(r->factor, all_dim);

@@ -50,11 +50,10 @@ static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x,
         k->rms_norm(x, x, NULL, 0, c->norm_eps, d);
 }
 
-/* Attention temperature: in layers without RoPE, which attend to very long contexts, queries grow
- * with their position. */
-static float temperature(const struct qr_model_config *c, uint32_t position)
+float qr_attention_temperature(const struct qr_model_config *c, uint32_t position)
 {
-    return log1pf(floorf((float)(position + 1) / c->temperature_floor)) * c->temperature_scale + 1;
+    const float count = (float)(position + !c->temperature_everywhere);
+    return log1pf(floorf(count / c->temperature_floor)) * c->temperature_scale + 1;
 }
 
 /* Clipping, norm, RoPE and temperature of heads [first, first + n) of row r of q or k. A norm over
@@ -72,8 +71,9 @@ static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size
         qr_norm_vector(s, layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM], heads, n * d);
     for (size_t h = 0; h < n; h++)
         finish_head(s, i, heads + h * d, r, head_norm(c, layer, first + h, query));
-    if (query && c->temperature_floor > 0 && c->layers[i].rope == QR_LAYER_NO_ROPE)
-        ctx->model->kernels->scale(heads, temperature(c, ctx->positions[r]), n * d);
+    if (query && c->temperature_floor > 0 &&
+        (c->temperature_everywhere || c->layers[i].rope == QR_LAYER_NO_ROPE))
+        ctx->model->kernels->scale(heads, qr_attention_temperature(c, ctx->positions[r]), n * d);
 }
 
 static struct quire_kv_write_args write_args(const struct qr_step *s, uint32_t i)

@@ -9,4 +9,8 @@
 void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team);
 
+/* Attention temperature: the factor of the queries at a position, in layers that attend to very
+ * long contexts. temperature_floor must not be 0. */
+float qr_attention_temperature(const struct qr_model_config *c, uint32_t position);
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "linear/batched.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/layer_attention.h"
 #include "model/forward/projection.h"
 #include <quire/attention.h>
 #include <string.h>
@@ -105,9 +106,14 @@ static void rotate_queries(const struct qr_step *s, uint32_t i, const struct qui
     const size_t heads = c->layers[i].n_heads;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    for (size_t r = begin; r < end; r++)
+    for (size_t r = begin; r < end; r++) {
+        float *q = ctx->q + r * heads * c->head_dim;
         for (size_t h = 0; h < heads; h++)
-            rotate(ctx, ctx->q + (r * heads + h) * c->head_dim + c->mla.qk_nope_dim, r);
+            rotate(ctx, q + h * c->head_dim + c->mla.qk_nope_dim, r);
+        if (c->temperature_floor > 0)
+            ctx->model->kernels->scale(q, qr_attention_temperature(c, ctx->positions[r]),
+                                       heads * c->head_dim);
+    }
 }
 
 /* Batched matmul with one matrix per head: n rows of `in`, with in_row floats per head, into
