@@ -168,6 +168,7 @@ static const char *const golden_dirs[] = {
     "falcon_h1",
     "kimi_linear",
     "minimax",
+    "eurobert",
     "arcee",
     "cwm",
     "jais2",

@@ -4,11 +4,16 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 16384 }, { "rms_norm_eps", 1e-5 },
-    { "rope_theta", 10000 },              { "sliding_window", 1024 },
-    { "head_dim", 128 },                  { "norm_topk_prob", 1 },
-    { "routed_scaling_factor", 1 },       { "first_k_dense_replace", 1 },
-    { "n_shared_experts", 0 },            { 0 },
+    { "max_position_embeddings", 16384 },
+    { "rms_norm_eps", 1e-5 },
+    { "rope_theta", 10000 },
+    { "sliding_window", 1024 },
+    { "head_dim", 128 },
+    { "norm_topk_prob", 1 },
+    { "routed_scaling_factor", 1 },
+    { "first_k_dense_replace", 1 },
+    { "n_shared_experts", 0 },
+    { 0 },
 };
 
 static const struct qr_hf_alias aliases[] = {

@@ -3,8 +3,12 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 131072 }, { "rms_norm_eps", 1e-5 },   { "rope_theta", 1000000 },
-    { "num_key_value_heads", 8 },          { "sliding_window", 8192 }, { "head_dim", 128 },
+    { "max_position_embeddings", 131072 },
+    { "rms_norm_eps", 1e-5 },
+    { "rope_theta", 1000000 },
+    { "num_key_value_heads", 8 },
+    { "sliding_window", 8192 },
+    { "head_dim", 128 },
     { 0 },
 };
 

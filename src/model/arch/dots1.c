@@ -3,11 +3,16 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 2048 }, { "rms_norm_eps", 1e-6 },
-    { "rope_theta", 10000 },             { "sliding_window", 4096 },
-    { "use_sliding_window", 1 },         { "max_window_layers", 62 },
-    { "n_group", 1 },                    { "topk_group", 1 },
-    { "first_k_dense_replace", 0 },      { "routed_scaling_factor", 1 },
+    { "max_position_embeddings", 2048 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "sliding_window", 4096 },
+    { "use_sliding_window", 1 },
+    { "max_window_layers", 62 },
+    { "n_group", 1 },
+    { "topk_group", 1 },
+    { "first_k_dense_replace", 0 },
+    { "routed_scaling_factor", 1 },
     { 0 },
 };
 

@@ -63,9 +63,7 @@ static const struct qr_ignored_key moe_ignored_keys[] = {
     { "moe_norm_min", NULL },       /* keeps a sum of softmax weights from being 0 */
     { "moe_capacity", NULL },       /* training */
     { "moe_use_aux_free", "true" }, /* whether there is a correction, which the tensors show */
-    { "moe_gate_act", "softmax" },
-    { "num_nextn_predict_layers", NULL }, /* layers behind the last one */
-    { 0 },
+    { "moe_gate_act", "softmax" },  { 0 },
 };
 
 static const struct qr_name_rule moe_names[] = {

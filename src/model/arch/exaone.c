@@ -4,11 +4,16 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default moe_defaults[] = {
-    { "max_position_embeddings", 2048 }, { "rms_norm_eps", 1e-5 },
-    { "rope_theta", 10000 },             { "sliding_window", 4096 },
-    { "num_key_value_heads", 32 },       { "n_group", 1 },
-    { "topk_group", 1 },                 { "norm_topk_prob", 1 },
-    { "routed_scaling_factor", 2.5 },    { 0 },
+    { "max_position_embeddings", 2048 },
+    { "rms_norm_eps", 1e-5 },
+    { "rope_theta", 10000 },
+    { "sliding_window", 4096 },
+    { "num_key_value_heads", 32 },
+    { "n_group", 1 },
+    { "topk_group", 1 },
+    { "norm_topk_prob", 1 },
+    { "routed_scaling_factor", 2.5 },
+    { 0 },
 };
 
 static const struct qr_hf_alias moe_aliases[] = {

@@ -18,6 +18,7 @@
     X(dots1)                                                                                       \
     X(ernie4_5)                                                                                    \
     X(ernie4_5_moe)                                                                                \
+    X(eurobert)                                                                                    \
     X(exaone_moe)                                                                                  \
     X(falcon)                                                                                      \
     X(falcon_h1)                                                                                   \

@@ -3,8 +3,12 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 8192 }, { "rms_norm_eps", 1e-5 }, { "rope_theta", 500000 },
-    { "attention_bias", 1 },             { "mlp_bias", 1 },        { 0 },
+    { "max_position_embeddings", 8192 },
+    { "rms_norm_eps", 1e-5 },
+    { "rope_theta", 500000 },
+    { "attention_bias", 1 },
+    { "mlp_bias", 1 },
+    { 0 },
 };
 
 static const struct qr_hf_alias aliases[] = {

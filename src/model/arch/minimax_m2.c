@@ -17,9 +17,7 @@ static const struct qr_hf_alias aliases[] = {
 static const struct qr_ignored_key ignored_keys[] = {
     { "attn_type_list", NULL }, /* every layer has softmax attention */
     { "use_mtp", NULL },        /* heads of multi-token prediction, which are not computed */
-    { "num_mtp_modules", NULL },
-    { "mtp_transformer_layers", NULL },
-    { 0 },
+    { "num_mtp_modules", NULL }, { "mtp_transformer_layers", NULL }, { 0 },
 };
 
 static const struct qr_hf_fixed_bool fixed_bools[] = {

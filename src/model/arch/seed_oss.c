@@ -3,8 +3,12 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 524288 }, { "rms_norm_eps", 1e-6 }, { "rope_theta", 10000 },
-    { "num_key_value_heads", 8 },          { "head_dim", 128 },      { "attention_bias", 1 },
+    { "max_position_embeddings", 524288 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "num_key_value_heads", 8 },
+    { "head_dim", 128 },
+    { "attention_bias", 1 },
     { 0 },
 };
 
