@@ -137,6 +137,7 @@ struct quire_engine_params {
     /** largest rank of the adapters of requests (quire/engine_adapter.h), up to
      *  QUIRE_ADAPTER_MAX_RANK; 0 = adapters are refused. Decoders only */
     uint32_t max_adapter_rank;
+    uint32_t reserved; /**< 0 */
 };
 
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */

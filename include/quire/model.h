@@ -257,6 +257,7 @@ struct quire_context_params {
     /** largest rank of the adapters of a step (quire/adapter.h), up to QUIRE_ADAPTER_MAX_RANK; 0 =
      *  steps with adapters are refused. Decoders only (QUIRE_E_UNSUPPORTED) */
     uint32_t max_adapter_rank;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_context_params_init(struct quire_context_params *params, size_t struct_size);
 
@@ -326,6 +327,7 @@ struct quire_forward_args {
      *  until the call returns. Not closed before the next step of the context */
     const struct quire_adapter *const *adapters;
     uint32_t n_adapters;
+    uint32_t reserved2; /**< 0 */
     /** [n_seqs] index of a sequence's adapter in `adapters`, -1 = none. Required if n_adapters is
      *  not 0, else ignored. The result of a sequence depends on its own adapter and scale only */
     const int32_t *adapter_index;

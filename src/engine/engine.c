@@ -65,6 +65,8 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
     if (p->max_draft_tokens > MAX_DRAFT_TOKENS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_draft_tokens %u is above %d",
                        p->max_draft_tokens, MAX_DRAFT_TOKENS);
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.reserved is not 0");
     if (!(p->target_itl >= 0))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "target_itl %g is not a number of seconds >= 0",
                        p->target_itl);

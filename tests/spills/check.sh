@@ -47,6 +47,6 @@ check avx512/recurrent 0
 check avx2/recurrent 0
 check avx2/attn_tile 0
 check avx2/linear_float 0
-check avx2/vnni/linear_q8 12 # eight sums, and codes of up to six bits combined from planes
-check avx2/linear_q8 17      # the same, and 16-bit products
+check avx2/vnni/linear_q8 17 # eight sums, codes of up to six bits combined from planes, two scales per block in IQ1_M
+check avx2/linear_q8 21      # the same, and 16-bit products
 exit $failed

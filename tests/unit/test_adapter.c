@@ -178,6 +178,11 @@ static void arguments(void **state)
     cp.max_adapter_rank = QUIRE_ADAPTER_MAX_RANK + 1;
     assert_status(QUIRE_E_INVALID_ARG, quire_context_create(l.w.model, &cp, &c, &err));
     assert_non_null(strstr(err.msg, "max_adapter_rank"));
+    cp.max_adapter_rank = 4;
+    cp.reserved = 1;
+    assert_status(QUIRE_E_INVALID_ARG, quire_context_create(l.w.model, &cp, &c, &err));
+    assert_non_null(strstr(err.msg, "params.reserved"));
+    cp.reserved = 0;
     struct quire_model *bert = open_base("bert");
     cp.kv = NULL;
     cp.max_adapter_rank = 8;

@@ -417,6 +417,8 @@ static void test_bad_params(void **state)
     REFUSED(QUIRE_E_INVALID_ARG, "target_itl");
     ep.target_itl = -1;
     REFUSED(QUIRE_E_INVALID_ARG, "target_itl");
+    ep.reserved = 1;
+    REFUSED(QUIRE_E_INVALID_ARG, "params.reserved");
     ep.context_length = 256;
     ep.cache_tokens = 255;
     REFUSED(QUIRE_E_INVALID_ARG, "cache_tokens");

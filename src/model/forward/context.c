@@ -109,6 +109,8 @@ static quire_status check_params(const struct quire_model *m, const struct quire
     if (p->max_encoder_len > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_encoder_len %u is above %d",
                        p->max_encoder_len, INT32_MAX);
+    if (p->reserved)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.reserved is not 0");
     if (p->max_adapter_rank > QUIRE_ADAPTER_MAX_RANK)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.max_adapter_rank %u is above %d",
                        p->max_adapter_rank, QUIRE_ADAPTER_MAX_RANK);
