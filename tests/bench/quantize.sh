@@ -75,7 +75,8 @@ cmp "$out" "$dir/one.gguf" || fail "the result depends on the number of threads"
 run 0 "$model" -o "$out" --type bf16 --allow-requantize --pure -q --text "$dir/text"
 at_most 0.0001
 
-# ---- Reference files: no worse than those of the public quantiser, which have the same size
+# ---- Reference files: no worse than those of the public quantiser, which have the same size. Text this short leaves
+# an uncertainty of some per cent.
 
 gguf=$shared/goldens/gguf
 if [ ! -e "$gguf/llama_h256-bf16.gguf" ]; then
@@ -94,7 +95,7 @@ for row in q8_0:gguf/llama_h256-q8_0 q6_k:gguf/llama_h256-q6_k q5_k:gguf/llama_h
     ours=$(kl_of "$out")
     theirs=$(kl_of "$peer")
     echo "${row%:*}: KL divergence $ours, public quantiser $theirs"
-    awk "BEGIN { exit !($ours <= 1.01 * $theirs) }" || fail "${row%:*} is worse than the public quantiser"
+    awk "BEGIN { exit !($ours <= 1.05 * $theirs) }" || fail "${row%:*} is worse than the public quantiser"
     [ "$(stat -c %s "$out")" -le $(($(stat -c %s "$peer") + 4096)) ] || fail "${row%:*} is larger"
 done
 
