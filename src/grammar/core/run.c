@@ -8,7 +8,8 @@
 struct qr_run {
     qr_lex_state next;
     qr_alphabet alphabet;
-    uint32_t n_asked, n_wait; /* how often it was asked for since it was found, and may be */
+    /* queries that the alphabet did not answer since it was computed; before it is computed again */
+    uint32_t n_misses, max_misses;
 };
 
 void qr_runs_init(struct qr_runs *r, struct qr_lexer *lexer, const struct quire_allocator *a)
@@ -100,14 +101,14 @@ static void find_run(const struct qr_lex_tables *t, qr_lex_state state, struct q
 }
 
 /* Whether the characters of the alphabet lead to run->next. What is known of a state grows while
- * tries are walked: it is looked at again ever more rarely. */
+ * tries are walked, so the run is computed again, with exponential backoff. */
 static bool leads(const struct qr_lex_tables *t, qr_lex_state state, struct qr_run *run,
                   qr_alphabet alphabet)
 {
-    if ((alphabet & ~run->alphabet) != 0 && run->n_asked++ >= run->n_wait) {
+    if ((alphabet & ~run->alphabet) != 0 && run->n_misses++ >= run->max_misses) {
         find_run(t, state, run);
-        run->n_asked = 0;
-        run->n_wait = 2 * run->n_wait + 1;
+        run->n_misses = 0;
+        run->max_misses = 2 * run->max_misses + 1;
     }
     return (alphabet & ~run->alphabet) == 0;
 }

@@ -8,7 +8,7 @@
 
 struct qr_run; /* of one state */
 
-/* Runs of the states of a lexer, found when they are asked for. */
+/* Runs of the states of a lexer, computed on demand. */
 struct qr_runs {
     struct qr_lexer *lexer;
     const struct quire_allocator *a;
