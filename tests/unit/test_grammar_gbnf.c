@@ -208,9 +208,57 @@ static void large(void **state)
     }
 }
 
+/* Whether the grammar accepts the valid texts of a case and none of the others. */
+static bool is_exact(struct text_grammar *g, const struct gbnf_case *c)
+{
+    for (size_t i = 0; i < 8 && c->valid[i]; i++)
+        if (text_accepts(g, c->valid[i], strlen(c->valid[i])) != 1)
+            return false;
+    for (size_t i = 0; i < 8 && c->invalid[i]; i++)
+        if (text_accepts(g, c->invalid[i], strlen(c->invalid[i])) != 0)
+            return false;
+    return true;
+}
+
+static void build_failing(struct text_grammar *g, struct fail_alloc *f, const char *grammar)
+{
+    qr_node start = 0;
+    *g = (struct text_grammar){ .status = QUIRE_E_NOMEM };
+    g->set = qr_regex_set_new(&f->hooks, TEXT_LIMIT_BYTES);
+    g->builder = g->set ? qr_builder_new(g->set, &f->hooks, TEXT_LIMIT_BYTES) : NULL;
+    if (!g->builder)
+        return;
+    struct qr_front_end fe = { .builder = g->builder, .allocator = &f->hooks, .deadline = 1e30 };
+    g->status = qr_gbnf_build(&fe, grammar, strlen(grammar), &start, &g->err);
+    if (g->status == QUIRE_OK)
+        text_grammar_finish(g, start);
+}
+
+/* Every allocation fails once: the compilation fails, or the grammar is the same. */
+static void no_memory(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct fail_alloc f = { .calls = 1 };
+        size_t n_failures = 0;
+        for (size_t at = 1; f.calls >= at; at++) {
+            struct text_grammar g;
+            fail_alloc_init(&f, at, false);
+            build_failing(&g, &f, cases[i].grammar);
+            n_failures += g.status == QUIRE_E_NOMEM;
+            if (g.status == QUIRE_OK ? !is_exact(&g, &cases[i]) : g.status != QUIRE_E_NOMEM)
+                fail_msg("case %zu, allocation %zu: %d %s", i, at, g.status, g.err.msg);
+            text_grammar_free(&g);
+            assert_int_equal(f.live_count, 0);
+        }
+        assert_true(n_failures > 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(accepted), cmocka_unit_test(refused),
-                                        cmocka_unit_test(changed), cmocka_unit_test(large) };
+                                        cmocka_unit_test(changed), cmocka_unit_test(no_memory),
+                                        cmocka_unit_test(large) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

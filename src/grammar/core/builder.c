@@ -57,6 +57,12 @@ const qr_regex *qr_builder_lexemes(const struct qr_builder *b, size_t *n)
     return b->lexemes;
 }
 
+void qr_builder_fail(struct qr_builder *b, quire_status status)
+{
+    if (b->status == QUIRE_OK)
+        b->status = status;
+}
+
 quire_status qr_builder_status(const struct qr_builder *b)
 {
     return b->status != QUIRE_OK ? b->status : qr_regex_set_status(b->set);

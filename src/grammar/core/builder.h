@@ -24,6 +24,9 @@ const qr_regex *qr_builder_lexemes(const struct qr_builder *b, size_t *n);
  * then on. */
 quire_status qr_builder_status(const struct qr_builder *b);
 
+/* Records a failure of a front end, which has no node to return: QUIRE_E_NOMEM or QUIRE_E_LIMIT. */
+void qr_builder_fail(struct qr_builder *b, quire_status status);
+
 /* A lexeme: any string that r matches, the empty one included. Matching is exact: where a lexeme
  * may end or go on, both are followed, so that a text is accepted if and only if the grammar
  * derives it for some division into lexemes. */

@@ -51,8 +51,10 @@ static struct qr_part join(const struct qr_parts *p, bool sequence)
     const bool regex = are_regexes(p);
     uint32_t *ids = qr_alloc(p->f->allocator, p->n + 1, sizeof *ids);
     struct qr_part out = qr_part_regex(QR_REGEX_NONE);
-    if (ids == NULL)
+    if (ids == NULL) {
+        qr_builder_fail(b, QUIRE_E_NOMEM);
         return out;
+    }
     for (size_t i = 0; i < p->n; i++)
         ids[i] = regex ? p->list[i].regex : qr_part_to_node(b, p->list[i]);
     if (regex)
