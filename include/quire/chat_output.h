@@ -21,7 +21,8 @@
  *  taken back. Text that could still become markup is held until the next push or finish. The
  *  arguments of a call concatenate to JSON text, whatever the notation of the model, typed by the
  *  schemas of the tools; arguments that the model left broken are passed on as they are. A call
- *  with a name that was not offered is dropped if tools are given.
+ *  with a name that was not offered is dropped if tools are given, and one with U+0000 in its name
+ *  always.
  *
  *  Threads: an object is used by one thread at a time. */
 #ifndef QUIRE_CHAT_OUTPUT_H

@@ -17,8 +17,10 @@ void qr_emit_space(struct quire_chat_output *o, bool reasoning, bool keep);
 
 /* Begins a call, which is not sent yet. */
 void qr_call_begin(struct quire_chat_output *o);
-/* Sets its name. A name that is not on offer drops the call. */
+/* Sets its name. A name that is not on offer or holds U+0000 drops the call: names and ids are
+ * passed on as NUL-terminated strings. */
 void qr_call_name(struct quire_chat_output *o, const char *name, size_t size);
+/* Sets its id, once. An id that is empty or holds U+0000 is replaced by a generated one. */
 void qr_call_id(struct quire_chat_output *o, const char *id, size_t size);
 /* Sends BEGIN and the arguments so far, unless the format holds calls. The markup before is decided
  * then. */
