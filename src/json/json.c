@@ -120,7 +120,7 @@ const struct qr_json *qr_json_get_n(const struct qr_json *object, const char *ke
         return NULL;
     for (struct qr_json_iter i = qr_json_iterate(object); qr_json_next(&i);) {
         QR_INVARIANT(i.key); /* members of objects have one */
-        if (strncmp(i.key, key, n) == 0 && !i.key[n])
+        if (strnlen(i.key, n + 1) == n && memcmp(i.key, key, n) == 0) /* `key` may hold U+0000 */
             found = i.value;
     }
     return found;

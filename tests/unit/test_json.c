@@ -268,6 +268,7 @@ static void values(void **state)
     assert_true(qr_json_is_array(qr_json_get(v, "none")));
     assert_non_null(qr_json_get_n(v, "listed", 4));
     assert_null(qr_json_get_n(v, "list", 3));
+    assert_null(qr_json_get_n(v, "list\0of a text", 14));
     assert_null(qr_json_get(list, "x"));
     assert_null(qr_json_string(NULL));
     assert_int_equal(qr_json_size(NULL), 0);
