@@ -369,6 +369,38 @@ static void bad_texts(void **state)
     qr_regex_set_free(set);
 }
 
+/* A fraction that no digits make a multiple is refused at the digit after which there are none, so
+ * that no answer ends in front of an endless row of zeros. */
+static void no_dead_ends(void **state)
+{
+    (void)state;
+    enum { DIVISOR = 123, PLACES = 4, ALL = 10000 };
+    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    const struct qr_number_multiple m = { .divisor = "0.0123" };
+    const struct qr_number_range r = { .multiples = &m, .n_multiples = 1 };
+    qr_regex e;
+    assert_int_equal(qr_number_range(set, &r, &e, NULL), QUIRE_OK);
+    for (unsigned value = 0; value < ALL; value++) {
+        char text[16];
+        qr_regex rest = e;
+        unsigned before = 0, count = ALL;
+        snprintf(text, sizeof text, "7.%04u", value);
+        for (size_t i = 0; text[i] && rest != QR_REGEX_NONE; i++) {
+            rest = qr_regex_derivative(set, rest, (uint8_t)text[i]);
+            if (i > 1)
+                count /= 10;
+            before = i > 1 ? value / count * count : 0;
+            bool possible = i == 0;
+            for (unsigned k = 0; k < count && !possible; k++)
+                possible = (7 * ALL + before + k) % DIVISOR == 0;
+            if ((rest != QR_REGEX_NONE) != possible)
+                fail_msg("%.*s: %d", (int)i + 1, text, possible);
+        }
+    }
+    assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
+    qr_regex_set_free(set);
+}
+
 static void small_memory(void **state)
 {
     (void)state;
@@ -385,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ranges),       cmocka_unit_test(multiples), cmocka_unit_test(large),
         cmocka_unit_test(empty_ranges), cmocka_unit_test(bad_texts), cmocka_unit_test(small_memory),
+        cmocka_unit_test(no_dead_ends),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

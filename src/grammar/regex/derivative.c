@@ -104,12 +104,26 @@ static qr_regex derive_repeat(struct qr_regex_set *set, qr_regex r, uint8_t byte
     return qr_regex_concat(set, parts, 2);
 }
 
+/* Whether digits in the places that are left make a multiple: one of the 10^n->min numbers that they
+ * may be is congruent to what the remainder lacks. A search would try them all. */
+static bool may_be_multiple(const struct qr_regex_node *n)
+{
+    uint64_t count = 1, remainder = n->b;
+    for (uint32_t i = 0; i < n->min; i++) {
+        count *= 10;
+        if (count >= n->a)
+            return true;
+        remainder = remainder * 10 % n->a;
+    }
+    return (n->a - remainder) % n->a < count;
+}
+
 static qr_regex derive_multiple(struct qr_regex_set *set, qr_regex r, uint8_t byte)
 {
     struct qr_regex_node n = set->nodes[r];
     if (byte == '.' && n.max == QR_RX_INTEGER) {
         n.max = QR_RX_POINT;
-        return qr_regex_intern(set, &n);
+        return may_be_multiple(&n) ? qr_regex_intern(set, &n) : QR_REGEX_NONE;
     }
     if (byte < '0' || byte > '9')
         return QR_REGEX_NONE;
@@ -119,7 +133,7 @@ static qr_regex derive_multiple(struct qr_regex_set *set, qr_regex r, uint8_t by
         return byte == '0' ? qr_regex_intern(set, &n) : QR_REGEX_NONE;
     n.min -= fraction;
     n.b = (uint32_t)(((uint64_t)n.b * 10 + (byte - '0')) % n.a);
-    return qr_regex_intern(set, &n);
+    return !fraction || may_be_multiple(&n) ? qr_regex_intern(set, &n) : QR_REGEX_NONE;
 }
 
 static qr_regex compute(struct qr_regex_set *set, qr_regex r, uint8_t byte)

@@ -135,7 +135,6 @@ static void derive_flags(const struct qr_regex_set *set, struct qr_regex_node *n
         n->depth = (uint16_t)(depth_of(set, n->a) + 1);
         break;
     case QR_RX_MULTIPLE:
-        n->positive = n->max == QR_RX_FIRST_DIGIT || n->max == QR_RX_INTEGER;
         n->nullable = (n->max == QR_RX_INTEGER || n->max == QR_RX_FRACTION) && is_multiple(n);
         break;
     default:
