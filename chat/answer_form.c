@@ -67,6 +67,7 @@ static quire_status make_grammar(const struct session *s, enum quire_tool_choice
     p.response_schema_json = s->schema.size ? s->schema.data : NULL;
     p.prompt_end = end->text;
     p.prompt_end_size = end->size;
+    p.no_thinking = !s->form.has_thinking;
     return quire_chat_tool_grammar(&p, out, err);
 }
 
@@ -107,6 +108,8 @@ int answer_form_open(struct session *s, const char *template_text)
 {
     int code = template_variables_open(s->options, template_text, &s->form.variables);
     s->form.format = choose_format(s, template_text);
+    s->form.has_thinking = quire_chat_output_has_thinking(
+        s->form.format, template_text, template_text ? strlen(template_text) : 0);
     if (code || !s->form.format)
         return code;
     if (is_generic(s->form.format)) {

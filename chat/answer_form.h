@@ -9,6 +9,7 @@ struct session;
 
 struct answer_form {
     const char *format; /* of quire/chat_output.h; NULL: text is content as it comes */
+    bool has_thinking;  /* the chat template has marks of reasoning */
     char *variables;    /* of the chat template, a JSON object, or NULL */
     char *note;         /* describes the tools to a model whose template does not, or NULL */
     char *grammar;      /* of the current request, or NULL */

@@ -21,6 +21,7 @@ struct turn {
     struct quire_chat_message messages[4];
     size_t n;
     enum quire_tool_choice choice;
+    bool has_thinking; /* the model may think before it answers */
 };
 
 /* Generates one answer; *parser then holds its content and calls. */
@@ -49,6 +50,7 @@ static quire_status answer(struct quire_engine *engine, const char *format, cons
     gp.tool_choice = op.tool_choice = turn->choice;
     gp.prompt_end = op.prompt_end = quire_chat_prompt_text(prompt, &op.prompt_end_size);
     gp.prompt_end_size = op.prompt_end_size;
+    gp.no_thinking = !turn->has_thinking;
     s = quire_chat_output_create(&op, parser, err);
     if (s == QUIRE_OK)
         s = quire_chat_tool_grammar(&gp, &grammar, err);
@@ -82,6 +84,7 @@ static int converse(struct quire_engine *engine, const char *question, struct qu
     const char *source = quire_tokenizer_chat_template(quire_engine_tokenizer(engine), NULL);
     const char *format = quire_chat_output_detect(source, source ? strlen(source) : 0);
     struct turn turn = { .n = 2, .choice = QUIRE_TOOL_CHOICE_REQUIRED };
+    turn.has_thinking = quire_chat_output_has_thinking(format, source, QUIRE_NUL_TERMINATED);
     struct quire_chat_output *first = NULL, *last = NULL;
     struct quire_chat_output_message m = { .struct_size = sizeof m };
     char call[512], result[128];

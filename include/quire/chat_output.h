@@ -45,6 +45,11 @@ QUIRE_API const char *quire_chat_output_format_name(size_t i);
  *  NULL. */
 QUIRE_API const char *quire_chat_output_detect(const char *template_text, size_t size);
 
+/** Whether a chat template holds a marker of the format's thinking blocks: the model may think
+ *  before it answers. False for an unknown format, and if format or template_text is NULL. */
+QUIRE_API bool quire_chat_output_has_thinking(const char *format, const char *template_text,
+                                              size_t size);
+
 /** What to do with reasoning. Append only. */
 enum quire_reasoning_format {
     QUIRE_REASONING_AUTO, /**< split off as QUIRE_CHAT_REASONING */
@@ -183,7 +188,10 @@ struct quire_chat_tool_grammar_params {
     size_t prompt_end_size;
     enum quire_thinking thinking;
     bool single_call; /**< at most one call */
-    bool reserved_[3];
+    /** the answer begins without a thinking block, unless the prompt opens one: for models that do
+     *  not think (quire_chat_output_has_thinking) */
+    bool no_thinking;
+    bool reserved_[2];
 };
 QUIRE_API void quire_chat_tool_grammar_params_init(struct quire_chat_tool_grammar_params *params,
                                                    size_t struct_size);

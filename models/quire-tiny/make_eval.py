@@ -102,7 +102,7 @@ def everyday_conversation(rng: random.Random, i: int) -> list[TurnRecord]:
         return [_turn(asked, {"kind": "everyday", "any": [[truth]]})]
     if i % 3 == 1:
         asked = everyday.unfinished(rng, held_out=True)[0]
-        return [_turn(asked, {"kind": "everyday", "any": [["?", "go on"]]})]
+        return [_turn(asked, {"kind": "everyday", "any": [["?", "go on", "the rest"]]})]
     age = choose(rng, [age for age in range(6, 100) if everyday.age_is_held_out(age)])
     asked, answer = everyday.age_turn(rng, age)
     wanted = answer.split()[-1].rstrip(".")

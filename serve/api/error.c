@@ -68,8 +68,9 @@ static int http_status(quire_status status)
 bool api_fail_status(struct api_error *e, quire_status status, const struct quire_error *error)
 {
     const char *message = error && error->msg[0] ? error->msg : quire_status_text(status);
-    for (const char *const *p = (const char *const[]){ "params.", "sampling.", "task: ", NULL }; *p;
-         p++)
+    for (const char *const *p = (const char *const[]){ "params.", "sampling.",
+                                                       "task: ", "response_schema_json: ", NULL };
+         *p; p++)
         if (strncmp(message, *p, strlen(*p)) == 0)
             message += strlen(*p);
     const char *code =

@@ -2,6 +2,7 @@
 #include "output_choice.h"
 #include "generation.h"
 #include "text.h"
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -120,11 +121,15 @@ static bool set_grammar(struct setup *s, struct api_error *error)
     p.prompt_end = s->prompt_end;
     p.prompt_end_size = s->prompt_end_size;
     p.single_call = s->g->output.single_call;
+    p.no_thinking = !s->g->model->has_thinking;
     const quire_status status = quire_chat_tool_grammar(&p, &text, &err);
     if (status != QUIRE_OK) {
+        const bool of_schema = strncmp(err.msg, "response_schema_json", 20) == 0;
+        const char *given = s->g->grammar_param ? s->g->grammar_param : "response_format";
         api_fail_status(error, status, &err);
         if (error->param[0] == '\0')
-            strcpy(error->param, has_tools(s) ? "tools" : "response_format");
+            snprintf(error->param, sizeof error->param, "%s",
+                     has_tools(s) && !of_schema ? "tools" : given);
         return false;
     }
     const bool ok = text == NULL || copy_grammar(s, text, error);

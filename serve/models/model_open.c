@@ -114,6 +114,8 @@ static void set_chat_format(struct model_opening *o, const char *source)
     if (source == NULL)
         source = quire_tokenizer_chat_template(quire_engine_tokenizer(o->engine), NULL);
     o->chat_format = source ? quire_chat_output_detect(source, strlen(source)) : NULL;
+    o->has_thinking =
+        source && quire_chat_output_has_thinking(o->chat_format, source, strlen(source));
 }
 
 static quire_status open_engine(struct model_opening *o, uint32_t flags, struct quire_error *err)

@@ -24,6 +24,7 @@ struct model_opening {
     struct quire_engine_info info;
     struct quire_model_info model_info;
     const char *chat_format; /* by the marks in the chat template; NULL without one */
+    bool has_thinking;       /* the template has marks of reasoning */
     uint64_t bytes;          /* memory of the open model */
 };
 

@@ -83,6 +83,7 @@ static void opened(struct model *m)
     m->info = io->opening.info;
     m->model_info = io->opening.model_info;
     m->chat_format = io->opening.chat_format;
+    m->has_thinking = io->opening.has_thinking;
     m->bytes = io->opening.bytes;
     quire_status s = quire_engine_event_fd(m->engine, &io->event_fd, &err);
     if (s == QUIRE_OK && !loop_watch(loop, io->event_fd, EPOLLIN, engine_events, m))

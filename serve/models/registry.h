@@ -26,6 +26,7 @@ struct model {
     struct quire_engine_info info; /* of the open engine, or of the last one */
     struct quire_model_info model_info;
     const char *chat_format; /* of the open engine (quire/chat_output.h), or NULL */
+    bool has_thinking;       /* its template has marks of reasoning */
     uint32_t n_users;        /* generations that hold it: it is not closed meanwhile */
     uint32_t n_answers;      /* submitted and not ended */
     double answer_seconds;   /* moving average of the time of an answer, 0 = none yet */

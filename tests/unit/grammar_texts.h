@@ -87,8 +87,8 @@ static inline int text_accepts(struct text_grammar *g, const char *text, size_t 
     return n && qr_automaton_accepts(g->automaton, pairs[size % 2], n);
 }
 
-/* The first of the texts, of which there are at most n up to NULL, for which text_accepts() does not
- * give `accepted`; NULL: none. */
+/* The first of the texts, of which there are at most n up to NULL, for which text_accepts() does
+ * not give `accepted`; NULL: none. */
 static inline const char *text_differing(struct text_grammar *g, const char *const *texts, size_t n,
                                          int accepted)
 {

@@ -39,6 +39,14 @@ static void names(void **state)
     assert_null(quire_chat_output_format_name(SIZE_MAX));
     assert_null(quire_chat_output_detect(NULL, 5));
     assert_string_equal(quire_chat_output_detect("", 0), "generic_json");
+    assert_false(quire_chat_output_has_thinking(NULL, "<think>", 7));
+    assert_false(quire_chat_output_has_thinking("hermes", NULL, 7));
+    assert_false(quire_chat_output_has_thinking("none", "<think>", 7));
+    assert_false(quire_chat_output_has_thinking("hermes", "a <think>", 8));
+    assert_true(quire_chat_output_has_thinking("hermes", "a <think>", 9));
+    assert_true(quire_chat_output_has_thinking("hermes", "{{ x.split('</think>') }}", SIZE_MAX));
+    assert_true(quire_chat_output_has_thinking("harmony", "<|channel|>analysis<|message|>", 30));
+    assert_false(quire_chat_output_has_thinking("content_only", "<think>", 7));
 }
 
 static void create(void **state)
@@ -242,11 +250,33 @@ static void out_of_memory(void **state)
     }
 }
 
+/* An answer of a model that does not think begins with its content, unless the prompt says else. */
+static void no_thinking(void **state)
+{
+    (void)state;
+    static const char *const prompts[] = { "", "<think>\n" };
+    for (size_t i = 0; i < 4; i++) {
+        struct quire_chat_tool_grammar_params g;
+        char *out;
+        quire_chat_tool_grammar_params_init(&g, sizeof g);
+        g.format = "hermes";
+        g.tool_choice = QUIRE_TOOL_CHOICE_NONE;
+        g.response_schema_json = "{\"type\":\"integer\"}";
+        g.prompt_end = prompts[i / 2];
+        g.prompt_end_size = strlen(g.prompt_end);
+        g.no_thinking = i % 2;
+        assert_int_equal(quire_chat_tool_grammar(&g, &out, &err), QUIRE_OK);
+        assert_int_equal(strstr(out, "think>") != NULL, i != 1);
+        quire_chat_tool_grammar_free(NULL, out);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(names), cmocka_unit_test(create),  cmocka_unit_test(tools),
-        cmocka_unit_test(push),  cmocka_unit_test(grammar), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(names),       cmocka_unit_test(create),  cmocka_unit_test(tools),
+        cmocka_unit_test(push),        cmocka_unit_test(grammar), cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(no_thinking),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

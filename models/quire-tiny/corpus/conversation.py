@@ -235,8 +235,8 @@ TOOLS_SHARE = 0.18
 
 # (weight, kind)
 MIX: list[tuple[float, str]] = [(0.28, "recall"), (0.22, "story"), (0.11, "arithmetic"), (0.12,
-    "about"), (0.06, "unknown"), (0.06, "everyday"), (0.03, "age"), (0.05, "talk"), (0.07, "mixed"),
-    (0.08, "json")]
+    "about"), (0.06, "unknown"), (0.06, "everyday"), (0.05, "age"), (0.05, "talk"), (0.07, "mixed"),
+    (0.12, "json")]
 
 
 def compose(lex: Lexicon) -> Conversation:

@@ -47,8 +47,8 @@ def tasks(lex: Lexicon, held_out: bool = False) -> list[Task]:
     rng = lex.rng
     while True:
         values: dict[str, object] = {"name": lex.person()[0], "age": rng.randint(3, 99),
-                                    "town": lex.word("TOWNS"),
-                                    "job": lex.word("JOBS"), "colour": lex.word("COLOURS")}
+                                    "town": lex.word("TOWNS", 0.6),
+                                    "job": lex.word("JOBS", 0.6), "colour": lex.word("COLOURS")}
         values["a_job"] = article(values["job"])
         told = ["name"] + rng.sample(_KEYS[1:], choose(rng, (1, 2, 2, 3)))
         asked_for = list(told)

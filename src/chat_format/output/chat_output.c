@@ -44,6 +44,25 @@ const char *quire_chat_output_detect(const char *text, size_t size)
     return "generic_json";
 }
 
+static bool has_marker(const char *text, size_t size, const char *const *markers)
+{
+    for (size_t i = 0; markers[i]; i++)
+        if (has_text(text, size, markers[i]))
+            return true;
+    return false;
+}
+
+bool quire_chat_output_has_thinking(const char *format, const char *text, size_t size)
+{
+    const struct qr_output_format *const f = format ? qr_output_format_find(format) : NULL;
+    if (!f || !text)
+        return false;
+    if (size == (size_t)-1)
+        size = strlen(text);
+    return has_marker(text, size, f->think_open) || has_marker(text, size, f->think_close) ||
+           (f->syntax && f->syntax->think_open && has_text(text, size, f->syntax->think_open));
+}
+
 static quire_status check_params(const struct quire_chat_output_params *p, struct quire_error *err)
 {
     if ((unsigned)p->reasoning > QUIRE_REASONING_NONE)

@@ -86,6 +86,7 @@ quire_status quire_chat_tool_grammar(const struct quire_chat_tool_grammar_params
             .response = response,
             .tool_choice = p.tool_choice,
             .single = p.single_call,
+            .no_thinking = p.no_thinking,
         };
         status = write_text(&g, &p, out, err);
         qr_tools_free(&tools);

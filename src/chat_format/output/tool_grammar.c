@@ -248,7 +248,7 @@ static void thinking(struct qr_tool_grammar *g)
     const char *const close = own ? s->think_close : g->format->think_close[0];
     /* a model whose template has no marks at all is not known to think */
     const bool unknown = strcmp(g->format->name, "generic_json") == 0;
-    if (!open || (unknown && !g->thinking_open))
+    if (!open || ((unknown || g->no_thinking) && !g->thinking_open))
         return;
     if (!g->thinking_open) {
         qr_tag_text(&g->w, "{\"type\":\"or\",\"elements\":[");

@@ -13,7 +13,7 @@ struct qr_tool_grammar {
     const struct qr_tool *only;     /* NAMED: the tool; NULL: all */
     const struct qr_json *response; /* schema of the content; NULL: any text */
     enum quire_tool_choice tool_choice;
-    bool single, thinking_open;
+    bool single, thinking_open, no_thinking;
 };
 
 /* Writes the structural tag to g->w.out.

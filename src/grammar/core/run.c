@@ -8,7 +8,7 @@
 struct qr_run {
     qr_lex_state next;
     qr_alphabet alphabet;
-    /* queries that the alphabet did not answer since it was computed; before it is computed again */
+    /* queries that the alphabet did not answer; how many of them until it is computed again */
     uint32_t n_misses, max_misses;
 };
 

@@ -104,8 +104,8 @@ static qr_regex derive_repeat(struct qr_regex_set *set, qr_regex r, uint8_t byte
     return qr_regex_concat(set, parts, 2);
 }
 
-/* Whether digits in the places that are left make a multiple: one of the 10^n->min numbers that they
- * may be is congruent to what the remainder lacks. A search would try them all. */
+/* Whether digits in the places that are left make a multiple: one of the 10^n->min numbers that
+ * they may be is congruent to what the remainder lacks. A search would try them all. */
 static bool may_be_multiple(const struct qr_regex_node *n)
 {
     uint64_t count = 1, remainder = n->b;
