@@ -79,6 +79,18 @@ static void add_json(struct text *out, const struct qr_json *all)
     text_add(out, "]", 1);
 }
 
+/* Whether the array that was written can be read: wrapping nests a tool deeper than its file. */
+static bool is_readable(const struct text *json, struct text *problem)
+{
+    struct qr_json_error error;
+    struct qr_json *again =
+        json->failed ? NULL : qr_json_parse(json->data, json->size, 0, NULL, &error);
+    if (!again)
+        text_addf(problem, "%s", json->failed ? "out of memory" : error.text);
+    qr_json_free(again);
+    return again != NULL;
+}
+
 bool tool_list_parse(struct tool_list *list, const char *text, size_t size, struct text *problem)
 {
     struct qr_json_error error;
@@ -90,15 +102,11 @@ bool tool_list_parse(struct tool_list *list, const char *text, size_t size, stru
         return false;
     }
     const struct qr_json *tools = qr_json_is_object(root) ? qr_json_get(root, "tools") : NULL;
-    bool ok = add_names(list, tools ? tools : root, problem);
+    const bool ok = add_names(list, tools ? tools : root, problem);
     if (ok)
         add_json(&json, tools ? tools : root);
     qr_json_free(root);
-    if (ok && json.failed) {
-        text_addf(problem, "out of memory");
-        ok = false;
-    }
-    if (!ok) {
+    if (!ok || !is_readable(&json, problem)) {
         text_free(&json);
         tool_list_free(list);
         return false;
