@@ -46,7 +46,8 @@ QUIRE_API const char *quire_chat_output_format_name(size_t i);
 QUIRE_API const char *quire_chat_output_detect(const char *template_text, size_t size);
 
 /** Whether a chat template holds a marker of the format's thinking blocks: the model may think
- *  before it answers. False for an unknown format, and if format or template_text is NULL. */
+ *  before it answers. size: bytes, or QUIRE_NUL_TERMINATED. False for an unknown format, and if
+ *  format or template_text is NULL. Keeps nothing; any thread may call it. */
 QUIRE_API bool quire_chat_output_has_thinking(const char *format, const char *template_text,
                                               size_t size);
 

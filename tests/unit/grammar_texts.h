@@ -6,6 +6,7 @@
 #include "grammar/core/automaton.h"
 #include "grammar/core/nodes.h"
 #include "grammar/json_schema/schema.h"
+#include "quire_cmocka.h"
 #include <string.h>
 #include <time.h>
 
@@ -96,6 +97,19 @@ static inline const char *text_differing(struct text_grammar *g, const char *con
         if (text_accepts(g, texts[i], strlen(texts[i])) != accepted)
             return texts[i];
     return NULL;
+}
+
+/* Fails unless the grammar called `name` accepts the valid texts and none of the others, of each at
+ * most n up to NULL. */
+static inline void text_check(struct text_grammar *g, const char *name, const char *const *valid,
+                              const char *const *invalid, size_t n)
+{
+    const char *const rejected = text_differing(g, valid, n, 1);
+    const char *const accepted = text_differing(g, invalid, n, 0);
+    if (rejected)
+        fail_msg("%s: %s must be accepted", name, rejected);
+    if (accepted)
+        fail_msg("%s: %s must be rejected", name, accepted);
 }
 
 #endif

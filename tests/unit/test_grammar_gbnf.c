@@ -71,12 +71,7 @@ static void accepted(void **state)
         (void)qr_builder_lexemes(g.builder, &lexemes);
         if (c->lexemes && lexemes != c->lexemes)
             fail_msg("%s: %zu lexemes", c->grammar, lexemes);
-        const char *const rejected = text_differing(&g, c->valid, 8, 1);
-        const char *const taken = text_differing(&g, c->invalid, 8, 0);
-        if (rejected)
-            fail_msg("%s: %s must be accepted", c->grammar, rejected);
-        if (taken)
-            fail_msg("%s: %s must be rejected", c->grammar, taken);
+        text_check(&g, c->grammar, c->valid, c->invalid, 8);
         text_grammar_free(&g);
     }
 }
@@ -222,17 +217,20 @@ static void build_failing(struct text_grammar *g, struct fail_alloc *f, const ch
         text_grammar_finish(g, start);
 }
 
-/* Every allocation fails once: the compilation fails, or the grammar is the same. */
+/* Every allocation of the compilation fails once: it fails, or the grammar is the same. */
 static void no_memory(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct fail_alloc f = { .calls = 1 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases && cases[i].valid[0]; i++) {
+        bool reached = true;
         size_t n_failures = 0;
-        for (size_t at = 1; f.calls >= at; at++) {
+        for (size_t at = 1; reached; at++) {
+            struct fail_alloc f;
             struct text_grammar g;
             fail_alloc_init(&f, at, false);
             build_failing(&g, &f, cases[i].grammar);
+            reached = f.calls >= at;
+            f.fail_at = 0; /* matching allocates, too */
             n_failures += g.status == QUIRE_E_NOMEM;
             const bool right = g.status == QUIRE_OK
                                    ? !text_differing(&g, cases[i].valid, 8, 1) &&
@@ -243,7 +241,7 @@ static void no_memory(void **state)
             text_grammar_free(&g);
             assert_int_equal(f.live_count, 0);
         }
-        assert_true(n_failures > 0);
+        assert_true(n_failures > 5);
     }
 }
 

@@ -57,12 +57,7 @@ static void written(void **state)
         text_grammar_schema(&g, schema, sizeof schema - 1, qr_notation_find(c->name), 0);
         if (g.status != QUIRE_OK)
             fail_msg("%s: %s", c->name, g.err.msg);
-        const char *const rejected = text_differing(&g, c->valid, 6, 1);
-        const char *const taken = text_differing(&g, c->invalid, 6, 0);
-        if (rejected)
-            fail_msg("%s: %s must be accepted", c->name, rejected);
-        if (taken)
-            fail_msg("%s: %s must be rejected", c->name, taken);
+        text_check(&g, c->name, c->valid, c->invalid, 6);
         text_grammar_free(&g);
     }
 }

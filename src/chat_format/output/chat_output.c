@@ -57,7 +57,7 @@ bool quire_chat_output_has_thinking(const char *format, const char *text, size_t
     const struct qr_output_format *const f = format ? qr_output_format_find(format) : NULL;
     if (!f || !text)
         return false;
-    if (size == (size_t)-1)
+    if (size == QUIRE_NUL_TERMINATED)
         size = strlen(text);
     return has_marker(text, size, f->think_open) || has_marker(text, size, f->think_close) ||
            (f->syntax && f->syntax->think_open && has_text(text, size, f->syntax->think_open));
