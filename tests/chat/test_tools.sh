@@ -314,6 +314,8 @@ bad_tools '[{"name": "f", "name": "g"}]' "bad.json"
 bad_tools '[{"name": "f", "parameters": {"type": "none"}}]' "--tools: "
 bad_tools '[{"name": "f", "parameters": {"type": "object", "properties": {"a": {"$ref": "#/none"}}, "required": ["a"]}}]' \
     "--tools: "
+brackets=$(printf '[%.0s' {1..63})
+bad_tools "{\"name\": \"f\", \"x\": $brackets${brackets//[/]}}" "nested deeper than 64 levels"
 printf '\377\376' >bad.json
 refused "tools that are no UTF-8" 65 "bad.json" --tools bad.json
 head -c 17000000 /dev/zero >bad.json

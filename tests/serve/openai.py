@@ -368,6 +368,7 @@ BAD_CHAT = [
     ({"tools": [{"type": "function", "function": {"name": ""}}]}, "tools[0].function.name"),
     ({"tools": [{"type": "function", "function": {"name": "f", "parameters": []}}]}, "tools[0].function.parameters"),
     ({"tools": [TOOL, TOOL]}, "tools[1]"), ({"tools": [{**TOOL, "x": 1}]}, "tools[0].x"),
+    ({"guided_json": "{", "tools": [TOOL]}, "guided_json"),
     ({"tools": [{"type": "function", "function": {"name": "f", "parameters": {"type": "x"}}}]}, "tools"),
     ({"tool_choice": "required"}, "tool_choice"), ({"tools": [TOOL], "tool_choice": "some"}, "tool_choice"),
     ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, "tool_choice"),
