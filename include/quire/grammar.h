@@ -82,8 +82,8 @@ struct quire_grammar_params {
     size_t text_size; /**< bytes, or QUIRE_NUL_TERMINATED */
     uint32_t flags;   /**< QUIRE_GRAMMAR_* */
     uint32_t reserved;
-    /** limits of compilation; 0 = 1 second and 64 MiB. The automaton that masks build later counts
-     *  against max_bytes too */
+    /** limits of compilation; 0 = 1 second and 64 MiB. max_bytes is for all memory of the grammar,
+     *  with the automaton and the masks that are built later, without the history of matchers */
     double max_seconds;
     uint64_t max_bytes;
     const struct quire_allocator *allocator; /**< copied; NULL = C library */
@@ -174,7 +174,7 @@ QUIRE_API void quire_grammar_apply_mask(const uint32_t *mask, size_t n_words, fl
 struct quire_grammar_info {
     uint32_t struct_size; /**< set by the caller */
     uint32_t n_states;    /**< states of the lexer's automaton built so far */
-    uint64_t bytes;       /**< memory in use */
+    uint64_t bytes;       /**< memory in use, at most max_bytes */
     double compile_seconds;
 };
 QUIRE_API void quire_grammar_info_init(struct quire_grammar_info *info, size_t struct_size);

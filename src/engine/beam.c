@@ -2,9 +2,9 @@
 /* beam.c - one token of a beam search: candidates of every beam, the best of them, and the moves of
  * beams between the answers that hold them. */
 #include "engine/beam.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/beam_finish.h"
-#include "engine/clock.h"
 #include "engine/finish.h"
 #include "engine/sample.h"
 #include "engine/sampling.h"

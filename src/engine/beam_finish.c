@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* beam_finish.c - scores finished answers of a beam search and returns them. */
 #include "engine/beam_finish.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "engine/clock.h"
 #include "engine/finish.h"
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* draft_model.c - drafts of requests from a smaller model with the same vocabulary. */
 #include "engine/draft_model.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "engine/clock.h"
 #include "engine/constraint.h"
 #include "engine/request.h"
 #include "engine/rope_variant.h"

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* drive.c - steps by the host or by the engine's own thread; draining. */
 #include "engine/drive.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/signal_mask.h"
 #include "base/struct_size.h"
 #include "engine/callback.h"
-#include "engine/clock.h"
 #include "engine/request.h"
 #include "engine/step.h"
 #include <math.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* events.c - events of requests: prefill progress, text, end of an answer. */
 #include "engine/events.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/callback.h"
-#include "engine/clock.h"
 #include "engine/drive.h"
 #include "engine/request.h"
 #include <math.h>

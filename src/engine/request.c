@@ -2,12 +2,12 @@
 /* request.c - submit, count and cancel requests; the memory of their answers. */
 #include "engine/request.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
 #include "engine/beam_setup.h"
-#include "engine/clock.h"
 #include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/drive.h"

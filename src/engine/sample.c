@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sample.c - logits to tokens: masks, hooks, sampling, stop conditions, answers that fork. */
 #include "engine/sample.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "engine/beam.h"
-#include "engine/clock.h"
 #include "engine/constraint.h"
 #include "engine/draft.h"
 #include "engine/finish.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - one step of all running requests: plan, forward pass, sampling, publication. */
 #include "engine/step.h"
+#include "base/clock.h"
 #include "base/cpu_count.h"
 #include "base/error.h"
 #include "engine/beam_finish.h"
-#include "engine/clock.h"
 #include "engine/draft.h"
 #include "engine/draft_model.h"
 #include "engine/encode_step.h"

@@ -2,8 +2,8 @@
 /* vector.c - the vectors of EMBED and SCORE requests: memory, pooling, completion. */
 #include "engine/vector.h"
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/error.h"
-#include "engine/clock.h"
 #include "engine/finish.h"
 #include "engine/request.h"
 #include "model/forward/pooling.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/compile.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/struct_size.h"
 #include "grammar/core/front_end.h"
@@ -11,17 +12,9 @@
 #include "grammar/json_schema/schema.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #define DEFAULT_SECONDS 1.0
 #define DEFAULT_BYTES   (64ull << 20)
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 void quire_grammar_params_init(struct quire_grammar_params *params, size_t struct_size)
 {
@@ -79,69 +72,71 @@ static quire_status build_nodes(struct qr_front_end *f, const struct quire_gramm
 }
 
 /* Takes the lexemes of the builder. */
-static quire_status copy_lexemes(struct quire_grammar *g, const qr_regex *lexemes, size_t n,
-                                 struct quire_error *err)
+static quire_status copy_lexemes(struct quire_grammar *g, const qr_regex *lexemes, size_t n)
 {
-    g->lexemes = qr_alloc(g->a, n + 1, sizeof *g->lexemes);
+    g->lexemes = qr_alloc(&g->memory.allocator, n + 1, sizeof *g->lexemes);
     if (g->lexemes == NULL)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the grammar");
+        return QUIRE_E_NOMEM;
     if (n > 0)
         memcpy(g->lexemes, lexemes, n * sizeof *lexemes);
     g->n_lexemes = n;
     return QUIRE_OK;
 }
 
-static quire_status limit_error(const struct quire_grammar *g, quire_status status,
-                                struct quire_error *err)
-{
-    if (status == QUIRE_E_LIMIT)
-        return qr_fail(err, status, "the grammar needs more than %llu bytes",
-                       (unsigned long long)g->max_bytes);
-    return qr_fail(err, status, "no memory for the grammar");
-}
-
 static void yield_lock(void *lock) { qr_grammar_lock_yield(lock); }
 
 /* From the nodes to the automaton. */
-static quire_status build_automaton(struct quire_grammar *g, struct qr_builder *b,
+static quire_status build_automaton(struct quire_grammar *g, struct qr_builder *b, double deadline,
                                     struct quire_error *err)
 {
+    const struct quire_allocator *a = &g->memory.allocator;
     struct qr_network *net;
     size_t n;
     const qr_regex *lexemes = qr_builder_lexemes(b, &n);
-    if (qr_builder_status(b) != QUIRE_OK)
-        return limit_error(g, qr_builder_status(b), err);
-    QR_TRY(copy_lexemes(g, lexemes, n, err));
-    QR_TRY(qr_network_new(b, &net, err));
-    quire_status status =
-        qr_automaton_new(net, g->set, g->lexemes, (uint32_t)n, g->a, g->max_bytes, &g->automaton);
+    QR_TRY(qr_network_new(b, deadline, &net, err));
+    quire_status status = copy_lexemes(g, lexemes, n);
+    if (status == QUIRE_OK)
+        status = qr_automaton_new(net, g->set, g->lexemes, (uint32_t)n, a, &g->automaton);
+    else
+        qr_network_free(net);
     if (status == QUIRE_OK)
         status = qr_masks_new(g->vocab, g->automaton, yield_lock, &g->lock, &g->masks);
-    return status == QUIRE_OK ? QUIRE_OK : limit_error(g, status, err);
+    return status == QUIRE_OK ? QUIRE_OK : qr_fail(err, status, "the grammar is too ambiguous");
+}
+
+static quire_status build(struct quire_grammar *g, const struct quire_grammar_params *p,
+                          double deadline, struct quire_error *err)
+{
+    const struct quire_allocator *a = &g->memory.allocator;
+    g->set = qr_regex_set_new(a);
+    struct qr_builder *b = g->set ? qr_builder_new(g->set, a) : NULL;
+    if (b == NULL)
+        return QUIRE_E_NOMEM;
+    struct qr_front_end f = {
+        .builder = b, .tok = g->vocab->tok, .allocator = a, .flags = p->flags, .deadline = deadline
+    };
+    qr_node node = 0;
+    quire_status status = build_nodes(&f, p, &node, err);
+    if (status == QUIRE_OK) {
+        qr_build_start(b, node);
+        status = build_automaton(g, b, deadline, err);
+    }
+    qr_builder_free(b);
+    return status;
 }
 
 static quire_status compile(struct quire_grammar *g, const struct quire_grammar_params *p,
                             double start, struct quire_error *err)
 {
     const double seconds = p->max_seconds > 0 ? p->max_seconds : DEFAULT_SECONDS;
-    g->max_bytes = p->max_bytes > 0 ? p->max_bytes : DEFAULT_BYTES;
-    g->set = qr_regex_set_new(g->a, g->max_bytes);
-    struct qr_builder *b = g->set ? qr_builder_new(g->set, g->a, g->max_bytes) : NULL;
-    if (b == NULL)
-        return limit_error(g, QUIRE_E_NOMEM, err);
-    struct qr_front_end f = { .builder = b,
-                              .tok = g->vocab->tok,
-                              .allocator = g->a,
-                              .flags = p->flags,
-                              .deadline = start + seconds };
-    qr_node node = 0;
-    quire_status status = build_nodes(&f, p, &node, err);
-    if (status == QUIRE_OK) {
-        qr_build_start(b, node);
-        status = build_automaton(g, b, err);
-    }
-    qr_builder_free(b);
-    return status;
+    qr_limited_memory_init(&g->memory, g->a, p->max_bytes > 0 ? p->max_bytes : DEFAULT_BYTES);
+    const quire_status status = build(g, p, start + seconds, err);
+    if (status != QUIRE_E_NOMEM)
+        return status;
+    if (qr_limited_memory_failure(&g->memory) == QUIRE_E_LIMIT)
+        return qr_fail(err, QUIRE_E_LIMIT, "the grammar needs more than %llu bytes",
+                       (unsigned long long)g->memory.limit_bytes);
+    return qr_fail(err, QUIRE_E_NOMEM, "no memory for the grammar");
 }
 
 quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
@@ -149,7 +144,7 @@ quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
                                    struct quire_grammar **out, struct quire_error *err)
 {
     struct quire_grammar_params p;
-    const double start = now();
+    const double start = qr_clock_now();
     if (out == NULL)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     *out = NULL;
@@ -173,7 +168,7 @@ quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
         quire_grammar_destroy(g);
         return status;
     }
-    g->compile_seconds = now() - start;
+    g->compile_seconds = qr_clock_now() - start;
     *out = g;
     return QUIRE_OK;
 }
@@ -185,7 +180,7 @@ void quire_grammar_destroy(struct quire_grammar *g)
     const struct quire_allocator copy = g->allocator, *a = g->a ? &copy : NULL;
     qr_masks_free(g->masks);
     qr_automaton_free(g->automaton);
-    qr_free(g->a, g->lexemes, g->n_lexemes + 1, sizeof *g->lexemes);
+    qr_free(&g->memory.allocator, g->lexemes, g->n_lexemes + 1, sizeof *g->lexemes);
     qr_regex_set_free(g->set);
     qr_grammar_lock_free(&g->lock);
     qr_free(a, g, 1, sizeof *g);
@@ -198,11 +193,10 @@ quire_status quire_grammar_get_info(struct quire_grammar *g, struct quire_gramma
     QR_TRY(qr_struct_check_out(info, QR_SIZE_TO(struct quire_grammar_info, compile_seconds), "info",
                                NULL));
     qr_grammar_lock(&g->lock);
-    const struct quire_grammar_info out = {
-        .n_states = qr_lexer_tables(g->automaton->lexer).n_states,
-        .bytes = qr_automaton_bytes(g->automaton) + qr_masks_bytes(g->masks),
-        .compile_seconds = g->compile_seconds
-    };
+    const struct quire_grammar_info out = { .n_states =
+                                                qr_lexer_tables(g->automaton->lexer).n_states,
+                                            .bytes = g->memory.bytes,
+                                            .compile_seconds = g->compile_seconds };
     qr_grammar_unlock(&g->lock);
     qr_struct_write(info, &out, sizeof out);
     return QUIRE_OK;

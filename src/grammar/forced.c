@@ -62,7 +62,7 @@ static quire_status find_forced(struct quire_grammar_matcher *m, char *bytes, si
                                 struct quire_error *err)
 {
     qr_grammar_lock(&m->grammar->lock);
-    const quire_status status = append_forced(m, bytes, max, n);
+    const quire_status status = qr_matcher_status(m, append_forced(m, bytes, max, n));
     qr_grammar_unlock(&m->grammar->lock);
     return status == QUIRE_OK ? QUIRE_OK : qr_matcher_fail(m, status, err);
 }

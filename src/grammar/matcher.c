@@ -12,12 +12,17 @@ const struct qr_pair *qr_matcher_state(const struct quire_grammar_matcher *m, si
     return m->pairs + begin;
 }
 
+quire_status qr_matcher_status(const struct quire_grammar_matcher *m, quire_status status)
+{
+    return status == QUIRE_E_NOMEM ? qr_limited_memory_failure(&m->grammar->memory) : status;
+}
+
 quire_status qr_matcher_fail(const struct quire_grammar_matcher *m, quire_status status,
                              struct quire_error *err)
 {
     if (status == QUIRE_E_LIMIT)
         return qr_fail(err, status, "the automaton of the grammar needs more than %llu bytes",
-                       (unsigned long long)m->grammar->max_bytes);
+                       (unsigned long long)m->grammar->memory.limit_bytes);
     return qr_fail(err, status, "no memory for the grammar");
 }
 
@@ -106,7 +111,8 @@ quire_status quire_grammar_matcher_mask(struct quire_grammar_matcher *m, uint32_
     size_t n;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
     qr_grammar_lock_mask(&m->grammar->lock);
-    const quire_status status = qr_masks_compute(m->grammar->masks, pairs, n, mask);
+    const quire_status status =
+        qr_matcher_status(m, qr_masks_compute(m->grammar->masks, pairs, n, mask));
     qr_grammar_unlock_mask(&m->grammar->lock);
     if (status != QUIRE_OK)
         return qr_matcher_fail(m, status, err);
@@ -147,9 +153,9 @@ static quire_status follow(struct quire_grammar_matcher *m, const int32_t *token
     size_t n;
     const struct qr_pair *pairs = qr_matcher_state(m, &n);
     *done = 0;
-    QR_TRY(qr_cursor_set(&m->cursor, pairs, n));
+    QR_TRY(qr_matcher_status(m, qr_cursor_set(&m->cursor, pairs, n)));
     while (*done < n_tokens) {
-        QR_TRY(qr_cursor_token(&m->cursor, tokens[*done]));
+        QR_TRY(qr_matcher_status(m, qr_cursor_token(&m->cursor, tokens[*done])));
         if (m->cursor.n == 0)
             return QUIRE_OK;
         if (keep) {

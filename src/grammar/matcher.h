@@ -2,6 +2,7 @@
 /* matcher.h - the public matcher (quire/grammar.h), and the grammar that its matchers share. */
 #ifndef QR_GRAMMAR_MATCHER_H
 #define QR_GRAMMAR_MATCHER_H
+#include "grammar/core/limited_memory.h"
 #include "grammar/core/mask.h"
 #include "grammar/cursor.h"
 #include "grammar/lock.h"
@@ -10,12 +11,12 @@
 struct quire_grammar {
     struct qr_handle handle;
     struct quire_allocator allocator;
-    const struct quire_allocator *a; /* &allocator or NULL */
+    const struct quire_allocator *a; /* &allocator or NULL: this struct, history of matchers */
+    struct qr_limited_memory memory; /* all else */
     struct quire_grammar_vocab *vocab;
     struct qr_regex_set *set;
     qr_regex *lexemes; /* [n_lexemes] */
     size_t n_lexemes;
-    uint64_t max_bytes;
     double compile_seconds;
     /* automaton and masks are built lazily: the lock covers all that follows */
     struct qr_grammar_lock lock;
@@ -43,7 +44,9 @@ struct qr_kernels;
 void qr_mask_apply(const struct qr_kernels *k, const uint32_t *mask, size_t n_words, float *logits,
                    size_t n_logits);
 
-/* Fails with the message of a status of the automaton. */
+/* A status of the automaton with the reason why it got no memory. */
+quire_status qr_matcher_status(const struct quire_grammar_matcher *m, quire_status status);
+/* Fails with the message of such a status. */
 quire_status qr_matcher_fail(const struct quire_grammar_matcher *m, quire_status status,
                              struct quire_error *err);
 

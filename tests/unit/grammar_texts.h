@@ -4,15 +4,18 @@
 #ifndef GRAMMAR_TEXTS_H
 #define GRAMMAR_TEXTS_H
 #include "grammar/core/automaton.h"
+#include "grammar/core/limited_memory.h"
 #include "grammar/core/nodes.h"
 #include "grammar/json_schema/schema.h"
 #include "quire_cmocka.h"
+#include <math.h>
 #include <string.h>
 #include <time.h>
 
 enum { TEXT_LIMIT_BYTES = 64 << 20, TEXT_MAX_PAIRS = 4096 };
 
 struct text_grammar {
+    struct qr_limited_memory memory;
     struct qr_regex_set *set;
     struct qr_builder *builder;
     struct qr_automaton *automaton;
@@ -40,11 +43,20 @@ static inline struct qr_front_end text_grammar_begin(struct text_grammar *g, uin
 {
     memset(g, 0, sizeof *g);
     g->err = (struct quire_error)QUIRE_ERROR_INIT;
-    g->set = qr_regex_set_new(NULL, TEXT_LIMIT_BYTES);
-    g->builder = qr_builder_new(g->set, NULL, TEXT_LIMIT_BYTES);
+    qr_limited_memory_init(&g->memory, NULL, TEXT_LIMIT_BYTES);
+    g->set = qr_regex_set_new(&g->memory.allocator);
+    g->builder = qr_builder_new(g->set, &g->memory.allocator);
     return (struct qr_front_end){ .builder = g->builder,
+                                  .allocator = &g->memory.allocator,
                                   .flags = flags,
                                   .deadline = text_now() + seconds };
+}
+
+/* Tells a limit from a lack of memory. */
+static inline void text_grammar_explain(struct text_grammar *g)
+{
+    if (g->status == QUIRE_E_NOMEM && g->memory.limit_bytes > 0)
+        g->status = qr_limited_memory_failure(&g->memory);
 }
 
 /* Compiles what was built from its start node. */
@@ -54,11 +66,11 @@ static inline void text_grammar_finish(struct text_grammar *g, qr_node start)
     qr_build_start(g->builder, start);
     g->status = qr_builder_status(g->builder);
     if (g->status == QUIRE_OK)
-        g->status = qr_network_new(g->builder, &net, &g->err);
+        g->status = qr_network_new(g->builder, INFINITY, &net, &g->err);
     if (g->status == QUIRE_OK)
-        g->status =
-            qr_automaton_new(net, g->set, g->builder->lexemes, (uint32_t)g->builder->n_lexemes,
-                             NULL, TEXT_LIMIT_BYTES, &g->automaton);
+        g->status = qr_automaton_new(net, g->set, g->builder->lexemes,
+                                     (uint32_t)g->builder->n_lexemes, g->builder->a, &g->automaton);
+    text_grammar_explain(g);
 }
 
 /* Compiles a schema; notation NULL = JSON. */
@@ -69,6 +81,7 @@ static inline void text_grammar_schema(struct text_grammar *g, const char *schem
     struct qr_front_end f = text_grammar_begin(g, flags, 20.0);
     g->status = notation ? qr_schema_build_notation(&f, schema, size, notation, &start, &g->err)
                          : qr_schema_build(&f, schema, size, &start, &g->err);
+    text_grammar_explain(g);
     if (g->status == QUIRE_OK)
         text_grammar_finish(g, start);
 }

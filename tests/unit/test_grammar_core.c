@@ -4,6 +4,7 @@
  * compared with a naive recognizer: the least fixpoint of the definition of each node. */
 #include "grammar/core/automaton.h"
 #include "quire_cmocka.h"
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -379,14 +380,14 @@ static void compare(struct qr_automaton *m, char *bytes, int n, const struct qr_
 
 static bool compare_grammar(uint32_t seed)
 {
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64u << 20);
-    struct qr_builder *b = qr_builder_new(set, NULL, 64u << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
+    struct qr_builder *b = qr_builder_new(set, NULL);
     struct qr_network *net = NULL;
     struct quire_error err = QUIRE_ERROR_INIT;
     random_grammar(seed);
     find_productive();
     build_grammar(b);
-    const quire_status status = qr_network_new(b, &net, &err);
+    const quire_status status = qr_network_new(b, INFINITY, &net, &err);
     if (status != (productive[0] ? QUIRE_OK : QUIRE_E_UNSUPPORTED))
         fail_msg("grammar %u: productive %d, status %d: %s", seed, productive[0], (int)status,
                  err.msg);
@@ -395,8 +396,7 @@ static bool compare_grammar(uint32_t seed)
         char bytes[MAX_TEXT + 1] = "";
         size_t n;
         const qr_regex *list = qr_builder_lexemes(b, &n);
-        assert_int_equal(qr_automaton_new(net, set, list, (uint32_t)n, NULL, 64u << 20, &m),
-                         QUIRE_OK);
+        assert_int_equal(qr_automaton_new(net, set, list, (uint32_t)n, NULL, &m), QUIRE_OK);
         const struct qr_pair start = qr_automaton_start(m);
         text = bytes;
         compare(m, bytes, 0, &start, 1, seed);
@@ -437,16 +437,15 @@ static void recursion(void **state)
     enum { LENGTH = 200000, MAX_ROWS = 16 };
     (void)state;
     for (int form = 0; form < 3; form++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 1u << 20);
-        struct qr_builder *b = qr_builder_new(set, NULL, 1u << 20);
+        struct qr_regex_set *set = qr_regex_set_new(NULL);
+        struct qr_builder *b = qr_builder_new(set, NULL);
         struct qr_network *net = NULL;
         struct qr_automaton *m = NULL;
         size_t n;
         build_recursion(b, form);
-        assert_int_equal(qr_network_new(b, &net, NULL), QUIRE_OK);
+        assert_int_equal(qr_network_new(b, INFINITY, &net, NULL), QUIRE_OK);
         const qr_regex *list = qr_builder_lexemes(b, &n);
-        assert_int_equal(qr_automaton_new(net, set, list, (uint32_t)n, NULL, 1u << 20, &m),
-                         QUIRE_OK);
+        assert_int_equal(qr_automaton_new(net, set, list, (uint32_t)n, NULL, &m), QUIRE_OK);
         struct qr_pair pairs[2] = { qr_automaton_start(m) }, next[3];
         size_t n_pairs = 1;
         for (int i = 0; i < LENGTH; i++) {

@@ -50,6 +50,7 @@ static void build(struct text_grammar *g, const char *grammar, size_t size, doub
     qr_node start = 0;
     struct qr_front_end f = text_grammar_begin(g, 0, seconds);
     g->status = qr_gbnf_build(&f, grammar, size, &start, &g->err);
+    text_grammar_explain(g);
     if (g->status == QUIRE_OK)
         text_grammar_finish(g, start);
 }
@@ -207,8 +208,8 @@ static void build_failing(struct text_grammar *g, struct fail_alloc *f, const ch
 {
     qr_node start = 0;
     *g = (struct text_grammar){ .status = QUIRE_E_NOMEM };
-    g->set = qr_regex_set_new(&f->hooks, TEXT_LIMIT_BYTES);
-    g->builder = g->set ? qr_builder_new(g->set, &f->hooks, TEXT_LIMIT_BYTES) : NULL;
+    g->set = qr_regex_set_new(&f->hooks);
+    g->builder = g->set ? qr_builder_new(g->set, &f->hooks) : NULL;
     if (!g->builder)
         return;
     struct qr_front_end fe = { .builder = g->builder, .allocator = &f->hooks, .deadline = 1e30 };

@@ -35,6 +35,7 @@ static void build(struct text_grammar *g, const char *grammar, size_t size)
     qr_node start = 0;
     struct qr_front_end f = text_grammar_begin(g, 0, 20.0);
     g->status = qr_lark_build(&f, grammar, size, &start, &g->err);
+    text_grammar_explain(g);
     if (g->status == QUIRE_OK)
         text_grammar_finish(g, start);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_grammar_lexer.c - the lazy automaton of several lexemes against sets of strings. */
+#include "grammar/core/limited_memory.h"
 #include "grammar/regex/json_string.h"
 #include "grammar/regex/lexer.h"
 #include "quire_cmocka.h"
@@ -66,7 +67,7 @@ static void walk(const struct lexemes *x, qr_lex_state state, int s)
 static void draw_lexemes(struct lexemes *x, int depth)
 {
     const struct qr_byte_set letters = { { 0, 7ull << ('a' - 64), 0, 0 } };
-    x->set = qr_regex_set_new(NULL, 64 << 20);
+    x->set = qr_regex_set_new(NULL);
     x->n = 0;
     for (uint32_t i = 0; i < MAX_LEXEMES; i++) {
         draw_expression(x->set, depth, &x->list[i]);
@@ -77,8 +78,7 @@ static void draw_lexemes(struct lexemes *x, int depth)
         if (draw(3))
             x->ids[x->n++] = i;
     }
-    assert_int_equal(qr_lexer_new(x->set, x->regexes, MAX_LEXEMES, NULL, 64 << 20, &x->lexer),
-                     QUIRE_OK);
+    assert_int_equal(qr_lexer_new(x->set, x->regexes, MAX_LEXEMES, NULL, &x->lexer), QUIRE_OK);
 }
 
 static void random_lexemes(void **state)
@@ -109,7 +109,7 @@ static void many_lexemes(void **state)
 {
     (void)state;
     enum { N = 5000 };
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     qr_regex *list = malloc(N * sizeof *list);
     uint32_t *ids = malloc(N * sizeof *ids);
     struct qr_lexer *lexer;
@@ -121,7 +121,7 @@ static void many_lexemes(void **state)
         list[i] = qr_regex_literal(set, text, n);
         ids[i] = i;
     }
-    assert_int_equal(qr_lexer_new(set, list, N, NULL, 64 << 20, &lexer), QUIRE_OK);
+    assert_int_equal(qr_lexer_new(set, list, N, NULL, &lexer), QUIRE_OK);
     assert_int_equal(qr_lexer_start(lexer, ids, N, &start), QUIRE_OK);
     for (uint32_t i = 0; i < N; i++) {
         uint32_t n;
@@ -168,7 +168,7 @@ static void expect_run(struct qr_regex_set *set, qr_regex r, uint32_t expected)
     const uint32_t id = 0;
     struct qr_lexer *lexer;
     qr_lex_state at;
-    assert_int_equal(qr_lexer_new(set, &r, 1, NULL, 64 << 20, &lexer), QUIRE_OK);
+    assert_int_equal(qr_lexer_new(set, &r, 1, NULL, &lexer), QUIRE_OK);
     assert_int_equal(qr_lexer_start(lexer, &id, 1, &at), QUIRE_OK);
     const uint32_t run = qr_lexer_plain_run(lexer, at);
     assert_int_equal(run, expected);
@@ -184,7 +184,7 @@ static void plain_runs(void **state)
     (void)state;
     enum { MANY = QR_REGEX_UNBOUNDED };
     static const struct qr_char_range no_nbsp[] = { { ' ', 0x9f }, { 0xa1, 0x10ffff } };
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const qr_regex quote = qr_regex_literal(set, "\"", 1), ab = qr_json_literal(set, "ab", 2),
                    any = qr_json_any_string(set, 0, MANY), some = qr_json_any_string(set, 2, 7),
                    others = qr_regex_repeat(set, qr_json_class(set, no_nbsp, 2), 0, MANY);
@@ -222,25 +222,30 @@ static void plain_runs(void **state)
 static void limits(void **state)
 {
     (void)state;
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const qr_regex digits = qr_regex_multiple_of(set, 65521, 0);
+    struct qr_limited_memory memory;
     struct qr_lexer *lexer;
     qr_lex_state at;
     const uint32_t id = 0;
-    assert_int_equal(qr_lexer_new(set, &digits, 1, NULL, 32 << 10, &lexer), QUIRE_OK);
+    qr_limited_memory_init(&memory, NULL, 32 << 10);
+    assert_int_equal(qr_lexer_new(set, &digits, 1, &memory.allocator, &lexer), QUIRE_OK);
     assert_int_equal(qr_lexer_start(lexer, &id, 1, &at), QUIRE_OK);
     quire_status status = QUIRE_OK;
     for (uint32_t i = 0; i < 100000 && status == QUIRE_OK; i++) {
         status = qr_lexer_step(lexer, at, (uint8_t)('1' + i * 7 % 9), &at);
         assert_int_not_equal(status == QUIRE_OK && at == QR_LEX_DEAD, true);
     }
-    assert_int_equal(status, QUIRE_E_LIMIT);
+    assert_int_equal(status, QUIRE_E_NOMEM);
+    assert_int_equal(qr_regex_set_status(set), QUIRE_OK);
     qr_lexer_free(lexer);
     qr_lexer_free(NULL);
-    assert_int_equal(qr_lexer_new(set, &digits, 1, NULL, 16, &lexer), QUIRE_E_LIMIT);
+    assert_int_equal(memory.bytes, 0);
+    qr_limited_memory_init(&memory, NULL, 16);
+    assert_int_equal(qr_lexer_new(set, &digits, 1, &memory.allocator, &lexer), QUIRE_E_NOMEM);
     assert_null(lexer);
     /* no lexemes */
-    assert_int_equal(qr_lexer_new(set, NULL, 0, NULL, 64 << 10, &lexer), QUIRE_OK);
+    assert_int_equal(qr_lexer_new(set, NULL, 0, NULL, &lexer), QUIRE_OK);
     assert_int_equal(qr_lexer_start(lexer, NULL, 0, &at), QUIRE_OK);
     assert_int_equal(at, QR_LEX_DEAD);
     assert_int_equal(qr_lexer_step(lexer, at, 'a', &at), QUIRE_OK);
@@ -254,7 +259,7 @@ static void limits(void **state)
 static void long_searches(void **state)
 {
     (void)state;
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 32 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const struct qr_byte_set ab = { { 0, 3ull << ('a' - 64), 0, 0 } };
     const qr_regex any = qr_regex_bytes(set, &ab);
     const qr_regex parts[] = { qr_regex_repeat(set, any, 0, QR_REGEX_UNBOUNDED),
@@ -264,7 +269,7 @@ static void long_searches(void **state)
     const uint32_t id = 0;
     struct qr_lexer *lexer;
     qr_lex_state at;
-    assert_int_equal(qr_lexer_new(set, &r, 1, NULL, 32 << 20, &lexer), QUIRE_OK);
+    assert_int_equal(qr_lexer_new(set, &r, 1, NULL, &lexer), QUIRE_OK);
     quire_status status = qr_lexer_start(lexer, &id, 1, &at);
     seed = 5;
     for (int i = 0; i < 4000 && status == QUIRE_OK; i++) {
@@ -314,7 +319,7 @@ static void out_of_memory(void **state)
     int n_ok = 0;
     for (int n = 0; n < 400; n++) {
         fail_after = n;
-        struct qr_regex_set *set = qr_regex_set_new(&a, 64 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(&a);
         struct pair p[3];
         qr_regex list[3];
         if (set == NULL)
@@ -325,7 +330,7 @@ static void out_of_memory(void **state)
             list[i] = p[i].r;
         }
         struct qr_lexer *lexer = NULL;
-        quire_status status = qr_lexer_new(set, list, 3, &a, 64 << 20, &lexer);
+        quire_status status = qr_lexer_new(set, list, 3, &a, &lexer);
         if (status == QUIRE_OK)
             status = use_lexer(lexer, 3);
         assert_true(status == QUIRE_OK || status == QUIRE_E_NOMEM);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_grammar_matcher.c - the calls of quire/grammar.h on a small vocabulary: masks against
- * commits of every token, rollback, clone, trim, forced text, arguments, threads. */
+ * commits of every token, rollback, clone, trim, forced text, arguments, threads, limits. */
 #include "test_tokenizer.h"
 #include <math.h>
 #include <pthread.h>
@@ -108,6 +108,9 @@ static const struct {
     { QUIRE_GRAMMAR_REGEX, "(name|nam)(e?ab)*12" },
     { QUIRE_GRAMMAR_CHOICE, "[\"true\",\"truename\",\"null\"]" },
     { QUIRE_GRAMMAR_LARK, "start: \"a\" start \"b\" | \"12\" | <call>" },
+    { QUIRE_GRAMMAR_STRUCTURAL_TAG,
+      "{\"type\":\"structural_tag\",\"format\":{\"type\":\"regex\",\"pattern\":\"[ab]+\"}}" },
+    { QUIRE_GRAMMAR_GBNF, "root ::= \"a\" root? \"b\" | [0-9]+" },
 };
 enum { N_GRAMMARS = sizeof grammars / sizeof *grammars };
 
@@ -347,12 +350,128 @@ static void threads(void **state)
     quire_grammar_destroy(g);
 }
 
+/* ---- Limits ---- */
+
+/* Hooks that remember how many bytes were in use at most. */
+struct peak_alloc {
+    struct fail_alloc f;
+    struct quire_allocator hooks;
+    size_t peak;
+};
+
+static void *peak_get(void *user, size_t size, size_t align)
+{
+    struct peak_alloc *a = user;
+    void *p = fail_alloc_get(&a->f, size, align);
+    a->peak = a->f.live_bytes > a->peak ? a->f.live_bytes : a->peak;
+    return p;
+}
+
+static void peak_put(void *user, void *p, size_t size)
+{
+    fail_alloc_put(&((struct peak_alloc *)user)->f, p, size);
+}
+
+static quire_status compile_limited(const struct peak_alloc *a, size_t i, uint64_t max_bytes,
+                                    struct quire_grammar **g, struct quire_error *err)
+{
+    struct quire_grammar_params p;
+    quire_grammar_params_init(&p, sizeof p);
+    p.kind = grammars[i].kind;
+    p.text = grammars[i].text;
+    p.max_bytes = max_bytes;
+    p.allocator = &a->hooks;
+    return quire_grammar_compile(vocab, &p, g, err);
+}
+
+/* Follows the grammar until the automaton exceeds the limit. */
+static void expect_limit(struct quire_grammar *g, uint64_t max_bytes)
+{
+    struct quire_grammar_info info = { .struct_size = sizeof info };
+    uint32_t mask[WORDS];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_grammar_matcher *m = matcher_of(g);
+    const quire_status status = quire_grammar_matcher_mask(m, mask, n_words, &err);
+    if (status != QUIRE_OK && (status != QUIRE_E_LIMIT || !strstr(err.msg, " bytes")))
+        fail_msg("%d: %s", (int)status, err.msg);
+    assert_int_equal(quire_grammar_get_info(g, &info), QUIRE_OK);
+    assert_true(info.bytes > 0 && info.bytes <= max_bytes);
+    quire_grammar_matcher_destroy(m);
+}
+
+/* Every limit of memory holds for all parts together, and is told from a lack of memory. */
+static void memory_limits(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_GRAMMARS; i++) {
+        struct quire_grammar *g = NULL;
+        unsigned n_refused = 0;
+        for (uint64_t max_bytes = 64; g == NULL; max_bytes += max_bytes / 16) {
+            struct quire_error err = QUIRE_ERROR_INIT;
+            struct peak_alloc a = { .hooks = { &a, peak_get, peak_put } };
+            char bytes[32];
+            const quire_status status = compile_limited(&a, i, max_bytes, &g, &err);
+            assert_true(a.peak <= max_bytes + 1024); /* the handle is not counted */
+            snprintf(bytes, sizeof bytes, "more than %llu bytes", (unsigned long long)max_bytes);
+            if (status != QUIRE_OK && (status != QUIRE_E_LIMIT || !strstr(err.msg, bytes)))
+                fail_msg("grammar %zu, %s: %d %s", i, bytes, (int)status, err.msg);
+            n_refused += status == QUIRE_E_LIMIT;
+            if (g != NULL)
+                expect_limit(g, max_bytes);
+            quire_grammar_destroy(g);
+            assert_int_equal(a.f.live_count, 0);
+        }
+        assert_true(n_refused > 10);
+    }
+}
+
+/* Every allocation of a compilation fails once: an error, or a memo that stays small. */
+static void no_memory(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_GRAMMARS; i++) {
+        bool reached = true;
+        unsigned n_failures = 0;
+        for (size_t at = 1; reached; at++) {
+            struct quire_error err = QUIRE_ERROR_INIT;
+            struct quire_grammar *g = NULL;
+            struct peak_alloc a = { .f.fail_at = at, .hooks = { &a, peak_get, peak_put } };
+            const quire_status status = compile_limited(&a, i, 0, &g, &err);
+            if (status != QUIRE_OK && status != QUIRE_E_NOMEM)
+                fail_msg("grammar %zu, allocation %zu: %d %s", i, at, (int)status, err.msg);
+            n_failures += status == QUIRE_E_NOMEM;
+            reached = a.f.calls >= at;
+            quire_grammar_destroy(g);
+            assert_int_equal(a.f.live_count, 0);
+        }
+        assert_true(n_failures > 5);
+    }
+}
+
+/* Every kind of grammar looks at the clock. */
+static void deadlines(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < N_GRAMMARS; i++) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct quire_grammar *g = NULL;
+        struct quire_grammar_params p;
+        quire_grammar_params_init(&p, sizeof p);
+        p.kind = grammars[i].kind;
+        p.text = grammars[i].text;
+        p.max_seconds = 1e-9;
+        assert_int_equal(quire_grammar_compile(vocab, &p, &g, &err), QUIRE_E_LIMIT);
+        assert_null(g);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(masks),   cmocka_unit_test(history), cmocka_unit_test(commits),
-        cmocka_unit_test(forced),  cmocka_unit_test(logits),  cmocka_unit_test(arguments),
-        cmocka_unit_test(threads),
+        cmocka_unit_test(masks),     cmocka_unit_test(history),       cmocka_unit_test(commits),
+        cmocka_unit_test(forced),    cmocka_unit_test(logits),        cmocka_unit_test(arguments),
+        cmocka_unit_test(threads),   cmocka_unit_test(memory_limits), cmocka_unit_test(no_memory),
+        cmocka_unit_test(deadlines),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

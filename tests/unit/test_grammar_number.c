@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_grammar_number.c - expressions of ranges of numbers against exact arithmetic. */
+#include "grammar/core/limited_memory.h"
 #include "grammar/regex/number_range.h"
 #include "quire_cmocka.h"
 #include <stdio.h>
@@ -222,7 +223,7 @@ static void random_range(int rounds, int length, bool with_multiples)
     static const char *const divisors[] = { "1", "2",   "5",    "0.5",  "0.25", "2.5",
                                             "7", "1e1", "0.01", "3e-1", "12" };
     for (int i = 0; i < rounds; i++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(NULL);
         struct qr_number_multiple m[2];
         struct qr_number_range r = { .kind = (enum qr_number_kind)draw(3) };
         qr_regex e;
@@ -269,7 +270,7 @@ static void multiples(void **state)
 
 static void is(const char *min, const char *max, const char *text, bool yes)
 {
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const struct qr_number_range r = { .min = min, .max = max };
     qr_regex e;
     assert_int_equal(qr_number_range(set, &r, &e, NULL), QUIRE_OK);
@@ -313,7 +314,7 @@ static void empty_ranges(void **state)
         { .min = "10", .max = "9" },
     };
     for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 1 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(NULL);
         qr_regex e;
         assert_int_equal(qr_number_range(set, &none[i], &e, NULL), QUIRE_OK);
         assert_int_equal(e, QR_REGEX_NONE);
@@ -327,7 +328,7 @@ static void bad_texts(void **state)
     static const char *const malformed[] = { "",    "-",  "+1",   "01",   "1.", ".5",  "1e",
                                              "1e+", "1x", "0x10", "1.e1", "1 ", "--1", "1.5.2" };
     char zeros[2000];
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 1 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const char *which = NULL;
     qr_regex e;
     for (size_t i = 0; i < sizeof malformed / sizeof *malformed; i++) {
@@ -375,7 +376,7 @@ static void no_dead_ends(void **state)
 {
     (void)state;
     enum { DIVISOR = 123, PLACES = 4, ALL = 10000 };
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const struct qr_number_multiple m = { .divisor = "0.0123" };
     const struct qr_number_range r = { .multiples = &m, .n_multiples = 1 };
     qr_regex e;
@@ -404,12 +405,16 @@ static void no_dead_ends(void **state)
 static void small_memory(void **state)
 {
     (void)state;
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 16 << 10);
     const struct qr_number_range r = { .min = "1e-300", .max = "1.7976931348623157e308" };
+    struct qr_limited_memory memory;
     qr_regex e;
+    qr_limited_memory_init(&memory, NULL, 16 << 10);
+    struct qr_regex_set *set = qr_regex_set_new(&memory.allocator);
     assert_non_null(set);
-    assert_int_equal(qr_number_range(set, &r, &e, NULL), QUIRE_E_LIMIT);
+    assert_int_equal(qr_number_range(set, &r, &e, NULL), QUIRE_E_NOMEM);
+    assert_int_equal(qr_limited_memory_failure(&memory), QUIRE_E_LIMIT);
     qr_regex_set_free(set);
+    assert_int_equal(memory.bytes, 0);
 }
 
 int main(void)

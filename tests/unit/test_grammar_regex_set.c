@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_grammar_regex_set.c - random expressions against sets of strings. */
+#include "grammar/core/limited_memory.h"
 #include "grammar/regex/regex_set.h"
 #include "quire_cmocka.h"
 #include "test_language.h"
@@ -27,7 +28,7 @@ static void random_expressions(void **state)
     (void)state;
     seed = 1;
     for (int round = 0; round < 1500; round++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(NULL);
         struct pair p, q;
         bool none, contains, subset = true, empty = true;
         draw_expression(set, 1 + round % 4, &p);
@@ -66,7 +67,7 @@ static void emptiness(void **state)
     seed = 7;
     int n_none = 0;
     for (int round = 0; round < 2000; round++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(NULL);
         struct qr_byte_set letters = { { 0, 7ull << ('a' - 64), 0, 0 } };
         struct pair p;
         bool none, empty = true;
@@ -101,7 +102,7 @@ static void many_strings(void **state)
     (void)state;
     enum { N = 100000 };
     char text[64];
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 128 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     qr_regex *list = malloc(N * sizeof *list);
     assert_non_null(list);
     for (uint32_t i = 0; i < N; i++)
@@ -124,11 +125,13 @@ static void counted(void **state)
 {
     (void)state;
     enum { N = 65536 };
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
-    const uint64_t before = qr_regex_set_bytes(set);
+    struct qr_limited_memory memory;
+    qr_limited_memory_init(&memory, NULL, 64 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(&memory.allocator);
+    const uint64_t before = memory.bytes;
     const qr_regex a = qr_regex_literal(set, "a", 1);
     const qr_regex up_to = qr_regex_repeat(set, a, 0, N), exact = qr_regex_repeat(set, a, N, N);
-    assert_true(qr_regex_set_bytes(set) < before + 4096);
+    assert_true(memory.bytes < before + 4096);
     qr_regex x = up_to, y = exact;
     for (int i = 0; i < N; i++) {
         assert_true(qr_regex_nullable(set, x));
@@ -155,7 +158,7 @@ static void long_literal(void **state)
     assert_non_null(text);
     for (int i = 0; i < N; i++)
         text[i] = (char)('a' + i * 7 % 26);
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 256 << 20);
+    struct qr_regex_set *set = qr_regex_set_new(NULL);
     const qr_regex one = qr_regex_literal(set, text, N);
     const qr_regex twice[] = { one, one };
     const qr_regex both[] = { qr_regex_concat(set, twice, 2), qr_regex_not(set, one) };
@@ -173,23 +176,26 @@ static void long_literal(void **state)
 static void limits(void **state)
 {
     (void)state;
-    struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 10);
+    struct qr_limited_memory memory;
     char text[64];
+    qr_limited_memory_init(&memory, NULL, 64 << 10);
+    struct qr_regex_set *set = qr_regex_set_new(&memory.allocator);
     assert_non_null(set);
     qr_regex all = QR_REGEX_NONE;
     for (uint32_t i = 0; i < 10000; i++) {
         const qr_regex list[] = { all, qr_regex_literal(set, make_key(i, text), strlen(text)) };
         all = qr_regex_or(set, list, 2);
-        assert_true(qr_regex_set_bytes(set) <= 64 << 10);
     }
-    assert_int_equal(qr_regex_set_status(set), QUIRE_E_LIMIT);
+    assert_int_equal(qr_regex_set_status(set), QUIRE_E_NOMEM);
+    assert_int_equal(qr_limited_memory_failure(&memory), QUIRE_E_LIMIT);
     assert_int_equal(all, QR_REGEX_NONE);
     assert_int_equal(qr_regex_derivative(set, QR_REGEX_ANY, 'a'), QR_REGEX_NONE);
     qr_regex_set_free(set);
     qr_regex_set_free(NULL);
+    assert_int_equal(memory.bytes, 0);
 
     /* nesting that no concatenation or choice flattens */
-    set = qr_regex_set_new(NULL, 64 << 20);
+    set = qr_regex_set_new(NULL);
     qr_regex r = qr_regex_literal(set, "a", 1);
     for (int i = 0; i < 100000; i++) {
         const qr_regex list[] = { qr_regex_not(set, r), qr_regex_literal(set, "b", 1) };
@@ -199,7 +205,7 @@ static void limits(void **state)
     qr_regex_set_free(set);
 
     /* more states than allowed: a number of 20 digits that is a multiple of 99991 and of 99989 */
-    set = qr_regex_set_new(NULL, 64 << 20);
+    set = qr_regex_set_new(NULL);
     const qr_regex products[] = {
         qr_regex_multiple_of(set, 99991, 0), qr_regex_multiple_of(set, 99989, 0),
         qr_regex_not(set,
@@ -222,7 +228,7 @@ static void decimal_multiples(void **state)
         { 1, 0 }, { 3, 0 }, { 7, 0 }, { 10, 0 }, { 5, 1 }, { 25, 2 }, { 1, 2 }, { 15, 1 }
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
-        struct qr_regex_set *set = qr_regex_set_new(NULL, 64 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(NULL);
         const qr_regex r = qr_regex_multiple_of(set, cases[k].divisor, cases[k].scale);
         uint32_t power = 10000;
         for (uint32_t s = 0; s < cases[k].scale; s++)
@@ -273,7 +279,7 @@ static void out_of_memory(void **state)
     const struct quire_allocator a = { .alloc = failing_alloc, .free = failing_free };
     for (int n = 0; n < 200; n++) {
         fail_after = n;
-        struct qr_regex_set *set = qr_regex_set_new(&a, 64 << 20);
+        struct qr_regex_set *set = qr_regex_set_new(&a);
         if (set == NULL)
             continue;
         struct pair p;

@@ -176,8 +176,8 @@ static void no_memory(void **state)
         quire_status status = QUIRE_E_NOMEM;
         qr_node node;
         fail_alloc_init(&f, at, false);
-        struct qr_regex_set *set = qr_regex_set_new(&f.hooks, TEXT_LIMIT_BYTES);
-        struct qr_builder *b = set ? qr_builder_new(set, &f.hooks, TEXT_LIMIT_BYTES) : NULL;
+        struct qr_regex_set *set = qr_regex_set_new(&f.hooks);
+        struct qr_builder *b = set ? qr_builder_new(set, &f.hooks) : NULL;
         if (b) {
             struct qr_front_end fe = { .builder = b, .allocator = &f.hooks, .deadline = 1e30 };
             status = qr_schema_build(&fe, schema, sizeof schema - 1, &node, &err);

@@ -5,23 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool grow(struct qr_automaton *m, void **p, size_t *capacity, size_t need, size_t elem_size,
-                 quire_status *status)
-{
-    const size_t before = *capacity;
-    if (need <= before)
-        return true;
-    *status = QUIRE_E_LIMIT;
-    if (m->bytes + 2 * need * elem_size > m->limit_bytes)
-        return false;
-    *status = QUIRE_E_NOMEM;
-    if (!qr_grow(m->a, p, capacity, need, elem_size))
-        return false;
-    *status = QUIRE_OK;
-    m->bytes += (*capacity - before) * elem_size;
-    return true;
-}
-
 /* ---- Rows ---- */
 
 static uint64_t hash_items(const struct qr_item *items, size_t n, bool accepts)
@@ -55,7 +38,6 @@ static quire_status rehash_rows(struct qr_automaton *m)
     if (index == NULL)
         return QUIRE_E_NOMEM;
     qr_free(m->a, m->index, m->index_size, sizeof *index);
-    m->bytes += (size - m->index_size) * sizeof *index;
     m->index = index;
     m->index_size = size;
     for (size_t i = 0; i < m->n_rows; i++) {
@@ -106,9 +88,9 @@ static quire_status intern_row(struct qr_automaton *m, uint32_t *out)
         *out = m->index[slot] - 1;
         return QUIRE_OK;
     }
-    if (!grow(m, (void **)&m->rows, &m->rows_capacity, m->n_rows + 1, sizeof *m->rows, &status) ||
-        !grow(m, (void **)&m->items, &m->items_capacity, m->n_items + n, sizeof *m->items, &status))
-        return status;
+    if (!qr_grow(m->a, (void **)&m->rows, &m->rows_capacity, m->n_rows + 1, sizeof *m->rows) ||
+        !qr_grow(m->a, (void **)&m->items, &m->items_capacity, m->n_items + n, sizeof *m->items))
+        return QUIRE_E_NOMEM;
     struct qr_row row = { .items = (uint32_t)m->n_items,
                           .n_items = (uint32_t)n,
                           .accepts = accepts };
@@ -140,9 +122,7 @@ static void remember(struct qr_automaton *m, uint32_t row, uint32_t lex, uint32_
 {
     if (2 * (m->n_memo + 1) > m->memo_size) {
         const size_t old_size = m->memo_size, size = old_size ? 2 * old_size : 256;
-        struct qr_row_memo *old = m->memo, *memo = NULL;
-        if (m->bytes + size * sizeof *memo <= m->limit_bytes)
-            memo = qr_calloc(m->a, size, sizeof *memo);
+        struct qr_row_memo *old = m->memo, *memo = qr_calloc(m->a, size, sizeof *memo);
         if (memo == NULL)
             return;
         m->memo = memo;
@@ -151,7 +131,6 @@ static void remember(struct qr_automaton *m, uint32_t row, uint32_t lex, uint32_
             if (old[i].lex != 0)
                 memo[memo_slot(m, old[i].row, old[i].lex)] = old[i];
         qr_free(m->a, old, old_size, sizeof *old);
-        m->bytes += (size - old_size) * sizeof *memo;
     }
     m->memo[memo_slot(m, row, lex)] =
         (struct qr_row_memo){ .row = row, .lex = lex, .result = result };
@@ -294,11 +273,6 @@ struct qr_pair qr_automaton_start(const struct qr_automaton *m)
     return (struct qr_pair){ m->rows[QR_ROOT_ROW].lex | QR_LEX_FRESH, QR_ROOT_ROW };
 }
 
-uint64_t qr_automaton_bytes(const struct qr_automaton *m)
-{
-    return m->bytes + m->net->bytes + m->params.bytes + qr_lexer_bytes(m->lexer);
-}
-
 /* ---- Creation ---- */
 
 static quire_status make_root(struct qr_automaton *m)
@@ -314,8 +288,7 @@ static quire_status make_root(struct qr_automaton *m)
 
 quire_status qr_automaton_new(struct qr_network *net, struct qr_regex_set *set,
                               const qr_regex *lexemes, uint32_t n_lexemes,
-                              const struct quire_allocator *a, uint64_t limit_bytes,
-                              struct qr_automaton **out)
+                              const struct quire_allocator *a, struct qr_automaton **out)
 {
     struct qr_automaton *m = qr_calloc(a, 1, sizeof *m);
     *out = NULL;
@@ -323,13 +296,8 @@ quire_status qr_automaton_new(struct qr_network *net, struct qr_regex_set *set,
         qr_network_free(net);
         return QUIRE_E_NOMEM;
     }
-    *m = (struct qr_automaton){ .a = a,
-                                .limit_bytes = limit_bytes,
-                                .bytes = sizeof *m,
-                                .net = net,
-                                .lexemes = lexemes,
-                                .set = set };
-    quire_status status = qr_lexer_new(set, lexemes, n_lexemes, a, limit_bytes, &m->lexer);
+    *m = (struct qr_automaton){ .a = a, .net = net, .lexemes = lexemes, .set = set };
+    quire_status status = qr_lexer_new(set, lexemes, n_lexemes, a, &m->lexer);
     if (status == QUIRE_OK)
         status = qr_params_init(&m->params, a);
     if (status == QUIRE_OK)

@@ -39,7 +39,6 @@ struct qr_closure; /* scratch of automaton.c */
 
 struct qr_automaton {
     const struct quire_allocator *a;
-    uint64_t limit_bytes, bytes; /* of rows */
     struct qr_network *net;
     struct qr_lexer *lexer;
     const qr_regex *lexemes; /* [n_lexemes] */
@@ -61,7 +60,7 @@ struct qr_automaton {
 /* Takes net; borrows set and lexemes. */
 quire_status qr_automaton_new(struct qr_network *net, struct qr_regex_set *set,
                               const qr_regex *lexemes, uint32_t n_lexemes,
-                              const struct quire_allocator *a, uint64_t limit_bytes,
+                              const struct quire_allocator *a,
                               struct qr_automaton **out) QUIRE_MUST_CHECK;
 void qr_automaton_free(struct qr_automaton *m);
 
@@ -78,7 +77,5 @@ quire_status qr_automaton_token(struct qr_automaton *m, const struct qr_pair *pa
 
 /* Whether the text may end. */
 bool qr_automaton_accepts(const struct qr_automaton *m, const struct qr_pair *pairs, size_t n);
-
-uint64_t qr_automaton_bytes(const struct qr_automaton *m);
 
 #endif

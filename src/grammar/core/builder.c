@@ -5,29 +5,18 @@
 
 static bool grow(struct qr_builder *b, void **p, size_t *capacity, size_t need, size_t elem_size)
 {
-    const size_t before = *capacity;
-    if (b->status != QUIRE_OK)
-        return false;
-    if (need <= before)
-        return true;
-    if (b->bytes + 2 * need * elem_size > b->limit_bytes)
-        b->status = QUIRE_E_LIMIT;
-    else if (!qr_grow(b->a, p, capacity, need, elem_size))
+    if (b->status == QUIRE_OK && !qr_grow(b->a, p, capacity, need, elem_size))
         b->status = QUIRE_E_NOMEM;
-    b->bytes += (*capacity - before) * elem_size;
     return b->status == QUIRE_OK;
 }
 
-struct qr_builder *qr_builder_new(struct qr_regex_set *set, const struct quire_allocator *a,
-                                  uint64_t limit_bytes)
+struct qr_builder *qr_builder_new(struct qr_regex_set *set, const struct quire_allocator *a)
 {
     struct qr_builder *b = qr_calloc(a, 1, sizeof *b);
     if (b == NULL)
         return NULL;
     b->set = set;
     b->a = a;
-    b->limit_bytes = limit_bytes;
-    b->bytes = sizeof *b;
     b->n_nodes = 1; /* node 0 is none */
     if (grow(b, (void **)&b->nodes, &b->nodes_capacity, 64, sizeof *b->nodes))
         b->nodes[0] = (struct qr_builder_node){ .kind = QR_NODE_NONE };
@@ -95,7 +84,6 @@ static bool rehash_lexemes(struct qr_builder *b)
         return false;
     }
     qr_free(b->a, b->lexeme_index, b->lexeme_index_size, sizeof *index);
-    b->bytes += (size - b->lexeme_index_size) * sizeof *index;
     b->lexeme_index = index;
     b->lexeme_index_size = size;
     for (size_t i = 0; i < b->n_lexemes; i++)

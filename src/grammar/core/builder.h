@@ -10,10 +10,8 @@ typedef uint32_t qr_node;
 
 struct qr_builder;
 
-/* set   the expressions of the lexemes; borrowed
- * a     allocator; limit_bytes as in qr_regex_set_new */
-struct qr_builder *qr_builder_new(struct qr_regex_set *set, const struct quire_allocator *a,
-                                  uint64_t limit_bytes);
+/* set  the expressions of the lexemes; borrowed */
+struct qr_builder *qr_builder_new(struct qr_regex_set *set, const struct quire_allocator *a);
 void qr_builder_free(struct qr_builder *b);
 struct qr_regex_set *qr_builder_regexes(const struct qr_builder *b);
 

@@ -68,15 +68,6 @@ void qr_masks_free(struct qr_masks *m)
     qr_free(a, m, 1, sizeof *m);
 }
 
-uint64_t qr_masks_bytes(const struct qr_masks *m)
-{
-    uint64_t bytes = sizeof *m + m->covered_capacity + qr_runs_bytes(&m->runs) +
-                     m->pairs_capacity * sizeof *m->pairs;
-    for (int i = 0; i < CACHED_MASKS; i++)
-        bytes += m->cache[i].mask ? m->vocab->n_words * sizeof(uint32_t) : 0;
-    return bytes;
-}
-
 /* ---- Slices ---- */
 
 /* The largest slice whose tokens a state of the lexer allows inside its lexemes. */

@@ -18,6 +18,4 @@ void qr_masks_free(struct qr_masks *m);
 quire_status qr_masks_compute(struct qr_masks *m, const struct qr_pair *pairs, size_t n,
                               uint32_t *mask) QUIRE_MUST_CHECK;
 
-uint64_t qr_masks_bytes(const struct qr_masks *m);
-
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/core/network.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "grammar/core/nodes.h"
 #include "grammar/core/productive.h"
@@ -16,21 +17,15 @@ struct compiler {
     uint32_t *uses;    /* [n_nodes] number of places, counted up to 2 */
     qr_node *bodies;   /* [n_rules] */
     size_t bodies_capacity;
+    double deadline;
+    struct quire_error *err;
     quire_status status;
 };
 
 static bool grow(struct compiler *c, void **p, size_t *capacity, size_t need, size_t elem_size)
 {
-    const size_t before = *capacity;
-    if (c->status != QUIRE_OK)
-        return false;
-    if (need <= before)
-        return true;
-    if (c->net->bytes + 2 * need * elem_size > c->net->limit_bytes)
-        c->status = QUIRE_E_LIMIT;
-    else if (!qr_grow(c->net->a, p, capacity, need, elem_size))
+    if (c->status == QUIRE_OK && !qr_grow(c->net->a, p, capacity, need, elem_size))
         c->status = QUIRE_E_NOMEM;
-    c->net->bytes += (*capacity - before) * elem_size;
     return c->status == QUIRE_OK;
 }
 
@@ -83,7 +78,7 @@ static uint32_t compile(struct compiler *c, qr_node node, uint32_t next, unsigne
 {
     const struct qr_builder_node *n = &c->b->nodes[node];
     if (depth > MAX_DEPTH && c->status == QUIRE_OK)
-        c->status = QUIRE_E_LIMIT;
+        c->status = qr_fail(c->err, QUIRE_E_LIMIT, "the grammar is nested too deeply");
     if (c->status != QUIRE_OK)
         return 0;
     if (n->kind == QR_NODE_RULE || n->kind == QR_NODE_LOOP ||
@@ -150,7 +145,7 @@ static uint32_t compile_loop(struct compiler *c, const struct qr_builder_loop *f
     return head;
 }
 
-static uint32_t compile_rule(struct compiler *c, uint32_t rule, struct quire_error *err)
+static uint32_t compile_rule(struct compiler *c, uint32_t rule)
 {
     const qr_node node = c->bodies[rule];
     const struct qr_builder_node *n = &c->b->nodes[node];
@@ -158,7 +153,7 @@ static uint32_t compile_rule(struct compiler *c, uint32_t rule, struct quire_err
     if (n->kind == QR_NODE_LOOP)
         return compile_loop(c, &c->b->loops[n->a], end);
     if (n->kind == QR_NODE_RULE && n->a == 0 && c->status == QUIRE_OK)
-        c->status = qr_fail(err, QUIRE_E_INVALID_ARG, "a rule of the grammar is not defined");
+        c->status = qr_fail(c->err, QUIRE_E_INVALID_ARG, "a rule of the grammar is not defined");
     if (n->kind == QR_NODE_RULE)
         return compile(c, n->a, end, 0);
     /* a node that is used in several places: its children here */
@@ -183,7 +178,7 @@ static void count_uses(struct compiler *c)
             c->uses[b->nodes[i].a] += c->uses[b->nodes[i].a] < 2;
 }
 
-static void compile_all(struct compiler *c, struct quire_error *err)
+static void compile_all(struct compiler *c)
 {
     const struct qr_builder *b = c->b;
     c->rule_of = qr_alloc(b->a, b->n_nodes, sizeof *c->rule_of);
@@ -196,31 +191,35 @@ static void compile_all(struct compiler *c, struct quire_error *err)
     count_uses(c);
     rule_of(c, b->start);
     for (uint32_t rule = 0; rule < c->net->n_rules && c->status == QUIRE_OK; rule++) {
-        const uint32_t start = compile_rule(c, rule, err);
+        const uint32_t start = compile_rule(c, rule);
         c->net->rules[rule].start = start;
+        if (qr_clock_now() > c->deadline && c->status == QUIRE_OK)
+            c->status = qr_fail(c->err, QUIRE_E_LIMIT, "compilation takes too long");
     }
 }
 
-quire_status qr_network_new(const struct qr_builder *b, struct qr_network **out,
+quire_status qr_network_new(const struct qr_builder *b, double deadline, struct qr_network **out,
                             struct quire_error *err)
 {
     struct qr_network *net = qr_calloc(b->a, 1, sizeof *net);
-    struct compiler c = { .b = b, .net = net, .status = qr_builder_status(b) };
+    struct compiler c = { .b = b, .net = net, .deadline = deadline, .err = err };
     *out = NULL;
     if (net == NULL)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the grammar");
     net->a = b->a;
-    net->limit_bytes = b->limit_bytes;
-    if (c.status == QUIRE_OK)
-        compile_all(&c, err);
+    c.status = qr_builder_status(b);
+    if (c.status == QUIRE_E_LIMIT)
+        qr_fail(err, c.status, "the expressions of the grammar are nested too deeply");
+    else if (c.status == QUIRE_OK)
+        compile_all(&c);
     qr_free(b->a, c.rule_of, b->n_nodes, sizeof *c.rule_of);
     qr_free(b->a, c.uses, b->n_nodes, sizeof *c.uses);
     qr_free(b->a, c.bodies, c.bodies_capacity, sizeof *c.bodies);
     quire_status status = c.status;
     if (status == QUIRE_OK)
-        status = qr_network_prune(net, b->set, b->lexemes, err);
-    else if (status != QUIRE_E_INVALID_ARG)
-        qr_fail(err, status, "the grammar needs too much memory");
+        status = qr_network_prune(net, b->set, b->lexemes, deadline, err);
+    else if (status == QUIRE_E_NOMEM)
+        qr_fail(err, status, "no memory for the grammar");
     if (status != QUIRE_OK)
         qr_network_free(net);
     else

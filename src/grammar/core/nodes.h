@@ -31,7 +31,6 @@ struct qr_builder_loop {
 struct qr_builder {
     struct qr_regex_set *set;
     const struct quire_allocator *a;
-    uint64_t limit_bytes, bytes;
     quire_status status;
     struct qr_builder_node *nodes;
     size_t n_nodes, nodes_capacity;

@@ -66,8 +66,6 @@ static quire_status intern(struct qr_params *p, uint32_t n, uint32_t *out)
     p->index[slot] = *out + 1;
     p->n_words += n;
     p->offsets[p->n] = (uint32_t)p->n_words;
-    p->bytes = p->words_capacity * sizeof *p->words + p->offsets_capacity * sizeof *p->offsets +
-               p->index_size * sizeof *p->index;
     return QUIRE_OK;
 }
 

@@ -15,7 +15,6 @@ struct qr_params {
     size_t n, offsets_capacity;
     uint32_t *index; /* hash table: id + 1 */
     size_t index_size;
-    uint64_t bytes;
 };
 
 /* Parameter 0, of a loop that has seen nothing and of items of other rules. */

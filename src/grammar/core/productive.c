@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/core/productive.h"
+#include "base/clock.h"
 #include "base/error.h"
 
 /* Derivatives that are looked at to find out whether a lexeme matches anything. */
@@ -54,11 +55,12 @@ static bool state_holds(const struct property *p, uint32_t i)
     }
 }
 
-/* The least fixpoint. States stand behind those that follow them, so that few rounds are needed. */
-static void solve(struct property *p)
+/* The least fixpoint. States stand behind those that follow them, so that few rounds are needed.
+ * false: the deadline is over. */
+static bool solve(struct property *p, double deadline)
 {
     bool changed = true;
-    while (changed) {
+    while (changed && qr_clock_now() <= deadline) {
         changed = false;
         for (uint32_t i = 0; i < p->net->n_states; i++)
             if (!p->states[i] && state_holds(p, i))
@@ -67,18 +69,21 @@ static void solve(struct property *p)
             if (!p->rules[r] && p->states[p->net->rules[r].start])
                 p->rules[r] = changed = true;
     }
+    return !changed;
 }
 
-/* The property of lexemes and tokens. */
+/* The property of lexemes and tokens. *late: the deadline is over. */
 static quire_status classify(struct qr_network *net, struct qr_regex_set *set,
-                             const qr_regex *lexemes, bool nullable, bool *out)
+                             const qr_regex *lexemes, bool nullable, double deadline, bool *out,
+                             bool *late)
 {
-    for (uint32_t i = 0; i < net->n_states; i++) {
+    for (uint32_t i = 0; i < net->n_states && !*late; i++) {
         const struct qr_net_state *s = &net->states[i];
         bool none = false;
         out[i] = s->kind == QR_NET_TOKEN && !nullable;
         if (s->kind != QR_NET_LEXEME)
             continue;
+        *late = qr_clock_now() > deadline;
         if (nullable)
             out[i] = qr_regex_nullable(set, lexemes[s->a]);
         else if (qr_regex_is_none(set, lexemes[s->a], MAX_SEARCH, &none) == QUIRE_OK ||
@@ -112,7 +117,7 @@ static void set_nullable(struct qr_network *net, const struct property *p)
 }
 
 quire_status qr_network_prune(struct qr_network *net, struct qr_regex_set *set,
-                              const qr_regex *lexemes, struct quire_error *err)
+                              const qr_regex *lexemes, double deadline, struct quire_error *err)
 {
     bool *flags = qr_alloc(net->a, 2 * net->n_states + net->n_rules, 1);
     if (flags == NULL)
@@ -122,20 +127,25 @@ quire_status qr_network_prune(struct qr_network *net, struct qr_regex_set *set,
                           .states = flags + net->n_states,
                           .rules = flags + 2 * net->n_states };
     quire_status status = QUIRE_OK;
-    for (int nullable = 0; nullable < 2 && status == QUIRE_OK; nullable++) {
+    bool late = false;
+    for (int nullable = 0; nullable < 2 && status == QUIRE_OK && !late; nullable++) {
         for (size_t i = 0; i < net->n_states + net->n_rules; i++)
             p.states[i] = false;
-        status = classify(net, set, lexemes, nullable != 0, flags);
-        if (status == QUIRE_OK)
-            solve(&p);
+        status = classify(net, set, lexemes, nullable != 0, deadline, flags, &late);
+        late = late || (status == QUIRE_OK && !solve(&p, deadline));
         if (status == QUIRE_OK && nullable)
             set_nullable(net, &p);
         else if (status == QUIRE_OK)
             set_productive(net, &p);
     }
     qr_free(net->a, flags, 2 * net->n_states + net->n_rules, 1);
+    if (late)
+        return qr_fail(err, QUIRE_E_LIMIT, "compilation takes too long");
     if (status != QUIRE_OK)
-        return qr_fail(err, status, "the expressions of the grammar need too much memory");
+        return qr_fail(err, status,
+                       status == QUIRE_E_NOMEM
+                           ? "no memory for the grammar"
+                           : "the expressions of the grammar are nested too deeply");
     if (!net->rules[0].productive)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "no text satisfies the grammar");
     return QUIRE_OK;

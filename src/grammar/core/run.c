@@ -19,8 +19,6 @@ void qr_runs_init(struct qr_runs *r, struct qr_lexer *lexer, const struct quire_
 
 void qr_runs_free(struct qr_runs *r) { qr_free(r->a, r->list, r->capacity, sizeof *r->list); }
 
-uint64_t qr_runs_bytes(const struct qr_runs *r) { return r->capacity * sizeof *r->list; }
-
 static struct qr_run *find(struct qr_runs *r, qr_lex_state state)
 {
     const size_t before = r->capacity;

@@ -18,7 +18,6 @@ struct qr_runs {
 
 void qr_runs_init(struct qr_runs *r, struct qr_lexer *lexer, const struct quire_allocator *a);
 void qr_runs_free(struct qr_runs *r);
-uint64_t qr_runs_bytes(const struct qr_runs *r);
 
 /* *covers: every string of at most n_chars characters of the alphabet leads from the state to
  * another one than QR_LEX_DEAD. False also where this is true in other ways than by a run, or

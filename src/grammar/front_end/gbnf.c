@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/front_end/gbnf.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "base/keyed_hash.h"
@@ -7,7 +8,6 @@
 #include "grammar/front_end/part.h"
 #include "grammar/regex/json_string.h"
 #include <string.h>
-#include <time.h>
 
 enum { MAX_DEPTH = 200, MAX_RANGES = 512, MAX_REPEAT = 100000, LAST_CHAR = 0x10ffff };
 
@@ -382,9 +382,7 @@ static quire_status alternatives(struct gbnf *g, bool lines, struct qr_part *out
 static quire_status read_rule(struct gbnf *g, struct rule *r)
 {
     const size_t at = g->at, end = g->end, weight = g->weight;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    if ((double)t.tv_sec + 1e-9 * (double)t.tv_nsec > g->f->deadline)
+    if (qr_clock_now() > g->f->deadline)
         return fail_at(g, QUIRE_E_LIMIT, r->at, "the time for the compilation is over");
     r->state = RULE_OPEN;
     g->at = r->body;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* lark.c - EBNF in the notation of Lark as a grammar. */
 #include "grammar/front_end/lark.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "grammar/front_end/lark_text.h"
 #include "grammar/front_end/lark_tokens.h"
 #include "grammar/regex/regex_syntax.h"
 #include <quire/tokenizer.h>
 #include <string.h>
-#include <time.h>
 
 enum { MAX_DEPTH = 48, MAX_REPEAT = 1 << 20, CHECK_EVERY = 256 };
 
@@ -65,15 +65,13 @@ static bool accept(struct lark *l, char c) { return is_sign(l, c) && l->t++; }
 
 static bool check(struct lark *l)
 {
-    struct timespec now;
     if (l->n_items++ % CHECK_EVERY)
         return l->status == QUIRE_OK;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec > l->f->deadline)
+    if (qr_clock_now() > l->f->deadline)
         fail(l, QUIRE_E_LIMIT, "compilation takes too long");
     const quire_status status = qr_builder_status(l->f->builder);
     if (status != QUIRE_OK)
-        fail(l, status, "the grammar needs too much memory");
+        fail(l, status, "the expressions are nested too deeply");
     return l->status == QUIRE_OK;
 }
 
@@ -492,6 +490,7 @@ quire_status qr_lark_build(struct qr_front_end *f, const char *text, size_t size
     if (l.status != QUIRE_OK)
         *out = 0;
     else if (qr_builder_status(f->builder) != QUIRE_OK)
-        l.status = qr_fail(err, qr_builder_status(f->builder), "the grammar needs too much memory");
+        l.status =
+            qr_fail(err, qr_builder_status(f->builder), "the expressions are nested too deeply");
     return l.status;
 }

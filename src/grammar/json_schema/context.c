@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context.c - failures, memory and limits of a compilation. */
 #include "grammar/json_schema/context.h"
+#include "base/clock.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-enum {
-    MESSAGE_BYTES = 240,
-    CHUNK_BYTES = 2 << 20, /* more than a chunk of the arena */
-};
+enum { MESSAGE_BYTES = 240 };
 
 bool qr_schema_fail(struct qr_schema *s, quire_status status, const struct qr_json *at,
                     const char *keyword, const char *fmt, ...)
@@ -23,25 +20,20 @@ bool qr_schema_fail(struct qr_schema *s, quire_status status, const struct qr_js
     va_end(args);
     char *copy = n < 0 ? NULL : qr_arena_strndup(&s->arena, text, strlen(text));
     s->failure =
-        (struct qr_schema_failure){ status, at, keyword,
-                                    copy ? copy : "the schema needs too much memory", false };
+        (struct qr_schema_failure){ status, at, keyword, copy ? copy : "no memory", false };
     return false;
 }
 
 void *qr_schema_alloc(struct qr_schema *s, size_t n, size_t elem_size)
 {
     void *p = qr_arena_alloc(&s->arena, n ? n : 1, elem_size);
-    const size_t left = s->arena.limit_bytes - s->arena.total_bytes;
-    if (!p && (n > left / 2 / elem_size || left < (size_t)CHUNK_BYTES))
-        qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "the schema needs too much memory");
-    else if (!p)
+    if (!p)
         qr_schema_fail(s, QUIRE_E_NOMEM, NULL, NULL, "no memory");
     return p;
 }
 
 bool qr_schema_check(struct qr_schema *s)
 {
-    struct timespec now;
     quire_status status = qr_regex_set_status(s->regexes);
     if (!qr_schema_ok(s))
         return false;
@@ -49,10 +41,9 @@ bool qr_schema_check(struct qr_schema *s)
         status = qr_builder_status(s->f->builder);
     if (status != QUIRE_OK)
         return qr_schema_fail(s, status, NULL, NULL,
-                              status == QUIRE_E_LIMIT ? "the grammar needs too much memory"
+                              status == QUIRE_E_LIMIT ? "the expressions are nested too deeply"
                                                       : "no memory");
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec > s->f->deadline)
+    if (qr_clock_now() > s->f->deadline)
         return qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "compilation takes too long");
     return true;
 }

@@ -49,7 +49,7 @@ quire_status qr_schema_build_value(struct qr_front_end *f, const struct qr_json 
                            .notation = notation ? notation : &qr_notation_json };
     quire_status status = QUIRE_OK;
     *out = 0;
-    qr_arena_init(&s.arena, f->allocator, QR_SCHEMA_MAX_BYTES);
+    qr_arena_init(&s.arena, f->allocator, 0);
     if (!build(&s, schema, out)) {
         *out = 0;
         status = report(&s, schema, path ? path : "#", err);

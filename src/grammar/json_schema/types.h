@@ -22,7 +22,6 @@ typedef uint32_t qr_expr;
 enum { QR_EXPR_NONE = 0, QR_EXPR_ALL = 1 };
 
 enum {
-    QR_SCHEMA_MAX_BYTES = 64 << 20,    /* of the arena */
     QR_SCHEMA_MAX_DEPTH = 48,          /* of references and applicators that are inlined */
     QR_SCHEMA_MAX_ALTERNATIVES = 1024, /* of one type in a value set */
     QR_SCHEMA_MAX_EXPRS = 1 << 19,

@@ -23,7 +23,7 @@ static void remember(struct qr_regex_set *set, qr_regex r, uint8_t byte, qr_rege
     if (2 * (set->n_memo + 1) > set->memo_size) {
         const size_t old_size = set->memo_size, size = old_size ? 2 * old_size : 1024;
         struct qr_regex_memo *old = set->memo, *memo = NULL;
-        if (size <= MAX_MEMO && set->bytes + size * sizeof *memo <= set->limit_bytes)
+        if (size <= MAX_MEMO)
             memo = qr_calloc(set->a, size, sizeof *memo);
         if (memo == NULL)
             return;
@@ -33,7 +33,6 @@ static void remember(struct qr_regex_set *set, qr_regex r, uint8_t byte, qr_rege
             if (old[i].node != 0)
                 memo[memo_slot(set, old[i].node, (uint8_t)old[i].byte)] = old[i];
         qr_free(set->a, old, old_size, sizeof *old);
-        set->bytes += (size - old_size) * sizeof *memo;
     }
     set->memo[memo_slot(set, r, byte)] =
         (struct qr_regex_memo){ .node = r, .result = result, .byte = byte };

@@ -24,8 +24,6 @@ struct qr_lexer {
     const qr_regex *lexemes;
     uint32_t n_lexemes;
     const struct quire_allocator *a;
-    uint64_t limit_bytes, bytes;
-    quire_status failure; /* why grow() or rehash() returned false */
     uint8_t class_of[256], representative[256];
     uint32_t n_classes;
     struct state *states; /* [n_states] */
@@ -40,20 +38,6 @@ struct qr_lexer {
     uint32_t *index; /* hash table of states, 0 = free: state 0 is not in it */
     size_t index_size;
 };
-
-static bool grow(struct qr_lexer *l, void **p, size_t *capacity, size_t need, size_t elem_size)
-{
-    const size_t before = *capacity;
-    if (need <= before)
-        return true;
-    if (l->bytes + 2 * need * elem_size > l->limit_bytes)
-        l->failure = QUIRE_E_LIMIT;
-    else if (!qr_grow(l->a, p, capacity, need, elem_size))
-        l->failure = QUIRE_E_NOMEM;
-    else
-        l->bytes += (*capacity - before) * elem_size;
-    return *capacity > before;
-}
 
 static uint64_t hash_entries(const struct entry *e, size_t n)
 {
@@ -80,14 +64,10 @@ static size_t find_slot(const struct qr_lexer *l, const struct entry *e, size_t 
 static bool rehash(struct qr_lexer *l)
 {
     const size_t size = l->index_size ? 2 * l->index_size : 64;
-    const bool fits = l->bytes + size * sizeof *l->index <= l->limit_bytes;
-    uint32_t *index = fits ? qr_calloc(l->a, size, sizeof *index) : NULL;
-    if (index == NULL) {
-        l->failure = fits ? QUIRE_E_NOMEM : QUIRE_E_LIMIT;
+    uint32_t *index = qr_calloc(l->a, size, sizeof *index);
+    if (index == NULL)
         return false;
-    }
     qr_free(l->a, l->index, l->index_size, sizeof *index);
-    l->bytes += (size - l->index_size) * sizeof *index;
     l->index = index;
     l->index_size = size;
     for (size_t i = 1; i < l->n_states; i++) {
@@ -101,13 +81,14 @@ static bool rehash(struct qr_lexer *l)
 static quire_status add_state(struct qr_lexer *l, uint32_t n, qr_lex_state *out)
 {
     const size_t first = l->n_entries, id = l->n_states;
-    if (!grow(l, (void **)&l->states, &l->states_capacity, id + 1, sizeof *l->states) ||
-        !grow(l, (void **)&l->flags, &l->flags_capacity, id + 1, 1) ||
-        !grow(l, (void **)&l->next, &l->next_capacity, (id + 1) * l->n_classes, sizeof *l->next) ||
-        !grow(l, (void **)&l->accepts, &l->accepts_capacity, l->n_accepts + n,
-              sizeof *l->accepts) ||
+    if (!qr_grow(l->a, (void **)&l->states, &l->states_capacity, id + 1, sizeof *l->states) ||
+        !qr_grow(l->a, (void **)&l->flags, &l->flags_capacity, id + 1, 1) ||
+        !qr_grow(l->a, (void **)&l->next, &l->next_capacity, (id + 1) * l->n_classes,
+                 sizeof *l->next) ||
+        !qr_grow(l->a, (void **)&l->accepts, &l->accepts_capacity, l->n_accepts + n,
+                 sizeof *l->accepts) ||
         (2 * (id + 1) > l->index_size && !rehash(l)))
-        return l->failure;
+        return QUIRE_E_NOMEM;
     struct state *s = &l->states[id];
     *s = (struct state){ .entries = (uint32_t)first,
                          .n_entries = n,
@@ -145,24 +126,18 @@ static quire_status intern(struct qr_lexer *l, uint32_t n, qr_lex_state *out)
 }
 
 quire_status qr_lexer_new(struct qr_regex_set *set, const qr_regex *lexemes, uint32_t n,
-                          const struct quire_allocator *a, uint64_t limit_bytes,
-                          struct qr_lexer **out)
+                          const struct quire_allocator *a, struct qr_lexer **out)
 {
     struct qr_lexer *l = qr_calloc(a, 1, sizeof *l);
     qr_lex_state dead;
     *out = NULL;
     if (l == NULL)
         return QUIRE_E_NOMEM;
-    *l = (struct qr_lexer){ .set = set,
-                            .lexemes = lexemes,
-                            .n_lexemes = n,
-                            .a = a,
-                            .limit_bytes = limit_bytes,
-                            .bytes = sizeof *l };
+    *l = (struct qr_lexer){ .set = set, .lexemes = lexemes, .n_lexemes = n, .a = a };
     l->n_classes = qr_regex_byte_classes(set, lexemes, n, l->class_of, l->representative);
     quire_status status = qr_regex_set_status(set);
     if (status == QUIRE_OK)
-        status = rehash(l) ? add_state(l, 0, &dead) : l->failure;
+        status = rehash(l) ? add_state(l, 0, &dead) : QUIRE_E_NOMEM;
     if (status != QUIRE_OK) {
         qr_lexer_free(l);
         return status;
@@ -197,9 +172,9 @@ static quire_status put_entry(struct qr_lexer *l, uint32_t *n, uint32_t lexeme, 
         return qr_regex_set_status(l->set);
     if (none)
         return qr_regex_set_status(l->set);
-    if (!grow(l, (void **)&l->entries, &l->entries_capacity, l->n_entries + *n + 1,
-              sizeof *l->entries))
-        return l->failure;
+    if (!qr_grow(l->a, (void **)&l->entries, &l->entries_capacity, l->n_entries + *n + 1,
+                 sizeof *l->entries))
+        return QUIRE_E_NOMEM;
     l->entries[l->n_entries + (*n)++] = (struct entry){ lexeme, rest };
     return QUIRE_OK;
 }
@@ -264,5 +239,3 @@ uint32_t qr_lexer_plain_run(struct qr_lexer *l, qr_lex_state state)
     }
     return longest;
 }
-
-uint64_t qr_lexer_bytes(const struct qr_lexer *l) { return l->bytes + qr_regex_set_bytes(l->set); }

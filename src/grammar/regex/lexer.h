@@ -14,10 +14,9 @@ typedef uint32_t qr_lex_state;
 #define QR_LEX_UNKNOWN (~0u) /* in tables: not computed yet */
 
 /* lexemes  [n] expressions, borrowed with the set until free; lexeme i is expression i
- * limit_bytes  of states and tables; exceeding it: the functions below return QUIRE_E_LIMIT */
+ * QUIRE_E_NOMEM, and QUIRE_E_LIMIT as of qr_regex_set_status(), here and below */
 quire_status qr_lexer_new(struct qr_regex_set *set, const qr_regex *lexemes, uint32_t n,
-                          const struct quire_allocator *a, uint64_t limit_bytes,
-                          struct qr_lexer **out) QUIRE_MUST_CHECK;
+                          const struct quire_allocator *a, struct qr_lexer **out) QUIRE_MUST_CHECK;
 void qr_lexer_free(struct qr_lexer *lexer);
 
 /* The state before the first byte of any of the lexemes ids[n], in ascending order. */
@@ -49,7 +48,5 @@ const uint32_t *qr_lexer_accepts(const struct qr_lexer *lexer, qr_lex_state stat
 /* A number n such that every string of at most n plain characters keeps some lexeme alive, told by
  * the forms of the expressions: see regex/plain_run.h. */
 uint32_t qr_lexer_plain_run(struct qr_lexer *lexer, qr_lex_state state);
-
-uint64_t qr_lexer_bytes(const struct qr_lexer *lexer);
 
 #endif

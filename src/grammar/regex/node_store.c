@@ -14,20 +14,11 @@ qr_regex qr_regex_set_fail(struct qr_regex_set *set, quire_status status)
 bool qr_regex_set_grow(struct qr_regex_set *set, void **p, size_t *capacity, size_t need,
                        size_t elem_size)
 {
-    const size_t before = *capacity;
-    if (need <= before)
-        return true;
-    /* twice the size while the old copy exists */
-    if (set->status != QUIRE_OK || set->bytes + 2 * need * elem_size > set->limit_bytes) {
-        qr_regex_set_fail(set, QUIRE_E_LIMIT);
+    if (set->status != QUIRE_OK)
         return false;
-    }
-    if (!qr_grow(set->a, p, capacity, need, elem_size)) {
+    if (!qr_grow(set->a, p, capacity, need, elem_size))
         qr_regex_set_fail(set, QUIRE_E_NOMEM);
-        return false;
-    }
-    set->bytes += (*capacity - before) * elem_size;
-    return true;
+    return set->status == QUIRE_OK;
 }
 
 static uint64_t mix(uint64_t h, uint64_t v)
@@ -68,17 +59,12 @@ static size_t find_slot(const struct qr_regex_set *set, const struct qr_regex_no
 bool qr_regex_rehash(struct qr_regex_set *set)
 {
     size_t size = set->index_size ? 2 * set->index_size : 256;
-    if (set->bytes + size * sizeof *set->index > set->limit_bytes) {
-        qr_regex_set_fail(set, QUIRE_E_LIMIT);
-        return false;
-    }
     uint32_t *index = qr_calloc(set->a, size, sizeof *index);
     if (index == NULL) {
         qr_regex_set_fail(set, QUIRE_E_NOMEM);
         return false;
     }
     qr_free(set->a, set->index, set->index_size, sizeof *index);
-    set->bytes += (size - set->index_size) * sizeof *index;
     set->index = index;
     set->index_size = size;
     for (size_t i = 1; i < set->n_nodes; i++)

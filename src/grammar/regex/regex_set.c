@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct qr_regex_set *qr_regex_set_new(const struct quire_allocator *a, uint64_t limit_bytes)
+struct qr_regex_set *qr_regex_set_new(const struct quire_allocator *a)
 {
     static const struct qr_regex_node none = { .kind = QR_RX_NONE },
                                       empty = { .kind = QR_RX_EMPTY }, any = { .kind = QR_RX_ANY };
@@ -12,8 +12,6 @@ struct qr_regex_set *qr_regex_set_new(const struct quire_allocator *a, uint64_t 
     if (set == NULL)
         return NULL;
     set->a = a;
-    set->limit_bytes = limit_bytes;
-    set->bytes = sizeof *set;
     if (!qr_regex_rehash(set) || !qr_regex_set_grow(set, (void **)&set->nodes, &set->nodes_capacity,
                                                     64, sizeof *set->nodes)) {
         qr_regex_set_free(set);
@@ -44,8 +42,6 @@ void qr_regex_set_free(struct qr_regex_set *set)
 }
 
 quire_status qr_regex_set_status(const struct qr_regex_set *set) { return set->status; }
-
-uint64_t qr_regex_set_bytes(const struct qr_regex_set *set) { return set->bytes; }
 
 bool qr_regex_nullable(const struct qr_regex_set *set, qr_regex r)
 {

@@ -8,13 +8,13 @@
 #include "grammar/regex/regex_choice.h"
 #include "grammar/regex/types.h"
 
-/* limit_bytes: memory of all expressions; exceeding it fails the set with QUIRE_E_LIMIT. */
-struct qr_regex_set *qr_regex_set_new(const struct quire_allocator *a, uint64_t limit_bytes);
+/* NULL = no memory. */
+struct qr_regex_set *qr_regex_set_new(const struct quire_allocator *a);
 void qr_regex_set_free(struct qr_regex_set *set);
 
-/* The first failure of any constructor since the set was made: QUIRE_OK, QUIRE_E_NOMEM or
- * QUIRE_E_LIMIT. Constructors return QR_REGEX_NONE from then on, so that callers check once, after
- * all of them. */
+/* The first failure of any constructor since the set was made: QUIRE_OK, QUIRE_E_NOMEM or, of
+ * expressions that are nested too deeply or too many, QUIRE_E_LIMIT. Constructors return
+ * QR_REGEX_NONE from then on, so that callers check once, after all of them. */
 quire_status qr_regex_set_status(const struct qr_regex_set *set);
 
 qr_regex qr_regex_bytes(struct qr_regex_set *set, const struct qr_byte_set *bytes);
@@ -29,9 +29,6 @@ qr_regex qr_regex_repeat(struct qr_regex_set *set, qr_regex r, uint32_t min, uin
  * exponent; leading zeros are accepted. "1.50" is a multiple of 0.5 (further zeros are accepted).
  * 0 < divisor < 2^31. */
 qr_regex qr_regex_multiple_of(struct qr_regex_set *set, uint32_t divisor, uint32_t scale);
-
-/* Memory in use. */
-uint64_t qr_regex_set_bytes(const struct qr_regex_set *set);
 
 /* Whether r matches the empty string. */
 bool qr_regex_nullable(const struct qr_regex_set *set, qr_regex r);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* regex_syntax.c - the text of a regular expression, as an expression over bytes. */
 #include "grammar/regex/regex_syntax.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "grammar/regex/assertion.h"
 #include "grammar/regex/char_class.h"
 #include "grammar/regex/types.h"
 #include <string.h>
-#include <time.h>
 
 enum {
     MAX_DEPTH = 48,        /* of groups */
@@ -45,15 +45,13 @@ static qr_term no_memory(struct parser *s) { return fail(s, QUIRE_E_NOMEM, "no m
 
 static bool check_time(struct parser *s)
 {
-    struct timespec now;
     if (s->n_terms++ % CHECK_EVERY)
         return true;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if ((double)now.tv_sec + 1e-9 * (double)now.tv_nsec > s->deadline)
+    if (qr_clock_now() > s->deadline)
         fail(s, QUIRE_E_LIMIT, "compilation takes too long");
     const quire_status status = qr_regex_set_status(s->set);
     if (status != QUIRE_OK)
-        fail(s, status, "the expression needs too much memory");
+        fail(s, status, "the expression is nested too deeply");
     return s->status == QUIRE_OK;
 }
 
@@ -439,10 +437,10 @@ quire_status qr_regex_parse(struct qr_regex_set *set, const char *text, size_t s
         if (status == QUIRE_E_UNSUPPORTED)
             fail(&s, status, "^ or \\b behind what may be empty");
         else if (status != QUIRE_OK)
-            fail(&s, status, "the expression needs too much memory");
+            fail(&s, status, "the expression is nested too deeply");
     }
     qr_assertions_free(&s.nodes);
     if (s.status == QUIRE_OK && qr_regex_set_status(set) != QUIRE_OK)
-        fail(&s, qr_regex_set_status(set), "the expression needs too much memory");
+        fail(&s, qr_regex_set_status(set), "the expression is nested too deeply");
     return s.status;
 }

@@ -55,7 +55,6 @@ struct qr_regex_memo {
 
 struct qr_regex_set {
     const struct quire_allocator *a;
-    uint64_t limit_bytes, bytes;
     quire_status status;
     struct qr_regex_node *nodes; /* [n_nodes] */
     size_t n_nodes, nodes_capacity;

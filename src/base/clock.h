@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock.h - time stamps of requests. */
-#ifndef QR_ENGINE_CLOCK_H
-#define QR_ENGINE_CLOCK_H
+/* clock.h - time stamps and deadlines. */
+#ifndef QR_BASE_CLOCK_H
+#define QR_BASE_CLOCK_H
 #include <time.h>
 
 /* Seconds of the monotonic clock. */
