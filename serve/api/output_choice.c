@@ -124,7 +124,8 @@ static bool set_grammar(struct setup *s, struct api_error *error)
     p.no_thinking = !s->g->model->has_thinking;
     const quire_status status = quire_chat_tool_grammar(&p, &text, &err);
     if (status != QUIRE_OK) {
-        const bool of_schema = strncmp(err.msg, "response_schema_json", 20) == 0;
+        static const char field[] = "response_schema_json";
+        const bool of_schema = strncmp(err.msg, field, sizeof field - 1) == 0;
         const char *given = s->g->grammar_param ? s->g->grammar_param : "response_format";
         api_fail_status(error, status, &err);
         if (error->param[0] == '\0')

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# checks.sh - sourced by the tests of quire-chat: runs $program and checks its streams in $folder/out and $folder/err.
-# $checker is check_events.
+# checks.sh - sourced by the tests of quire-chat: makes $folder, runs $program and checks its streams in $folder/out
+# and $folder/err. $checker is check_events.
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+unset QUIRE_ISA NO_COLOR "${!QUIRE_ARG_@}"
 failures=0
 tests=0
 status=0

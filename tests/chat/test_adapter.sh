@@ -10,9 +10,6 @@ if [ ! -e "$model" ] || [ ! -d "$adapter" ]; then
     echo "skipped: no reference data at $shared (set QUIRE_SHARED)"
     exit 77
 fi
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-unset QUIRE_ISA "${!QUIRE_ARG_@}"
 . "$(dirname "$0")/checks.sh"
 
 answer()

@@ -6,10 +6,7 @@ set -u
 program=$1
 model=$2/models/quire-tiny/quire-tiny.gguf
 [ -e "$model" ] || { echo "skipped: there is no bundled model"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 . "$(dirname "$0")/checks.sh"
-unset QUIRE_ISA "${!QUIRE_ARG_@}"
 tools=(--tools "$2/examples/tools.json" --tool-exec "$2/examples/run_tool.py" --tool-yes)
 
 # Turns, each of them a line, with tools at temperature 0; the events go to $folder/out.

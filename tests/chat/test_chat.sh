@@ -7,11 +7,8 @@ set -u
 program=$1
 checker=$2
 model=${3-}
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-unset QUIRE_ISA NO_COLOR "${!QUIRE_ARG_@}"
-export XDG_STATE_HOME=$folder/state
 . "$(dirname "$0")/checks.sh"
+export XDG_STATE_HOME=$folder/state
 
 # ---- Without a model
 

@@ -6,10 +6,7 @@ set -u
 program=$1
 model=$2/models/quire-tiny/quire-tiny.gguf
 [ -e "$model" ] || { echo "skipped: there is no bundled model"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 . "$(dirname "$0")/checks.sh"
-unset QUIRE_ISA "${!QUIRE_ARG_@}"
 
 schema='{"type":"object","additionalProperties":false,"required":["name","age"],"properties":
   {"name":{"type":"string","maxLength":12},"age":{"type":"integer","minimum":0,"maximum":120}}}'

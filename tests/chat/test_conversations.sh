@@ -10,11 +10,8 @@ tiny=${QUIRE_SHARED:-$3/../shared}/goldens/gguf/llama-q8_0.gguf
     echo "skipped: no reference data (set QUIRE_SHARED)"
     exit 77
 }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-unset QUIRE_ISA NO_COLOR "${!QUIRE_ARG_@}"
-export XDG_STATE_HOME=$folder/state HOME=$folder
 . "$(dirname "$0")/checks.sh"
+export XDG_STATE_HOME=$folder/state HOME=$folder
 cat >"$folder/template.jinja" <<'END'
 {% for m in messages %}{{ m.role }}: {{ m.content }}
 {% endfor %}{% if add_generation_prompt %}assistant: {% endif %}

@@ -10,10 +10,7 @@ bundled=$3/models/quire-tiny/quire-tiny.gguf
 tiny=${QUIRE_SHARED:-$3/../shared}/goldens/gguf/llama-q8_0.gguf
 [ -e "$tiny" ] || { echo "skipped: no reference data (set QUIRE_SHARED)"; exit 77; }
 command -v setsid >/dev/null || { echo "skipped: no setsid"; exit 77; }
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
 . "$(dirname "$0")/checks.sh"
-unset QUIRE_ISA "${!QUIRE_ARG_@}"
 cd "$folder" || exit 1
 
 # ---- Tools, templates, programs
