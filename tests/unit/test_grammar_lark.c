@@ -27,6 +27,14 @@ static const struct lark_case cases[] = {
       { "1+", "+1", "1 2", "" } },
     { "start: \"a\" start \"b\" |\n", { "", "ab", "aabb" }, { "a", "ba", "aab" } },
     { "start: (\"a\"\n  | \"b\") /[/]x\\/y/\n", { "a/x/y", "b/x/y" }, { "/x/y" } },
+    { "start: \"call \" %json {\n  \"type\": \"object\", \"properties\": {\"}\\\"{\": {\"enum\": "
+      "[1]}},\n"
+      "  \"additionalProperties\": false } \";\" | %json{\"const\":2} -> two\n",
+      { "call {};", "call {\"}\\\"{\": 1};", "2" },
+      { "call ;", "call {};;", "call {\"}\\\"{\": 2};", "{}", "3" } },
+    { "%ignore \" \"\nstart: (%json {\"type\": \"integer\"})~2..3 \"!\"\n",
+      { "1 2!", " 1 20 300 !" },
+      { "1!", "a", "1 2 3 4!", "-" } },
     { "start: \"\\\"\\n\\\\\"\n", { "\"\n\\" }, { "\"n" } },
 };
 
@@ -84,6 +92,14 @@ static void refused(void **state)
         { "start \"a\"\n", "expected :", QUIRE_E_INVALID_ARG },
         { "start: \"a\" ]\n", "unexpected text", QUIRE_E_INVALID_ARG },
         { "start: &\n", "unexpected character", QUIRE_E_INVALID_ARG },
+        { "\nstart: %json\n[1]\n", "line 2: expected an object behind %json", QUIRE_E_INVALID_ARG },
+        { "start: %json {\"a\": {\n}\n", "line 1: object without its end", QUIRE_E_INVALID_ARG },
+        { "start: %json {\"a\": \"\\\"}\n", "line 1: object without its end", QUIRE_E_INVALID_ARG },
+        { "start: \"x\"\n  | %json {1}\n", "line 2: the schema is no JSON", QUIRE_E_INVALID_ARG },
+        { "start: %json {\n\"type\": \"x\"}\n", "line 1: #/type", QUIRE_E_INVALID_ARG },
+        { "start: %json {\"not\": {}}\n", "line 1: #: no value", QUIRE_E_UNSUPPORTED },
+        { "start: A\nA: %json {}\n", "line 2: %json in a terminal", QUIRE_E_INVALID_ARG },
+        { "%json {}\nstart: \"a\"\n", "line 1: expected a definition", QUIRE_E_INVALID_ARG },
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct text_grammar g;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "grammar/front_end/lark_text.h"
 #include "grammar/front_end/lark_tokens.h"
+#include "grammar/json_schema/schema.h"
 #include "grammar/regex/regex_syntax.h"
 #include <quire/tokenizer.h>
 #include <string.h>
@@ -87,6 +88,14 @@ static qr_node node_of(struct lark *l, struct value v)
         return v.node;
     return qr_build_lexeme(l->f->builder,
                            qr_regex_concat(l->set, (qr_regex[]){ l->ignored, v.regex }, 2));
+}
+
+/* A node with what is ignored before or behind it. */
+static qr_node with_ignored(struct lark *l, qr_node node, bool behind)
+{
+    const qr_node ignored = l->n_ignore ? qr_build_lexeme(l->f->builder, l->ignored) : 0;
+    const qr_node list[2] = { behind ? node : ignored, behind ? ignored : node };
+    return ignored ? qr_build_sequence(l->f->builder, list, 2) : node;
 }
 
 /* In rules every item is a node of its own: ignored text may stand between them. */
@@ -179,15 +188,12 @@ static struct value regex(struct lark *l)
 
 static struct value string(struct lark *l)
 {
-    qr_regex r;
     const struct qr_lark_token *first = l->t++;
+    const bool range = l->t->kind == QR_LARK_RANGE && l->t[1].kind == QR_LARK_STRING;
     const char *why = NULL;
-    if (l->t->kind == QR_LARK_RANGE && l->t[1].kind == QR_LARK_STRING) {
-        r = qr_lark_range(l->set, first, l->t + 1, &why);
-        l->t += 2;
-    } else {
-        r = qr_lark_string(l->set, first, &why);
-    }
+    const qr_regex r =
+        range ? qr_lark_range(l->set, first, l->t + 1, &why) : qr_lark_string(l->set, first, &why);
+    l->t += range ? 2 : 0;
     return why ? invalid(l, why) : of_regex(r);
 }
 
@@ -201,6 +207,20 @@ static struct value control_token(struct lark *l, bool terminal)
         return fail(l, QUIRE_E_UNSUPPORTED, "the vocabulary has no control token of this name");
     l->t++;
     return of_node(qr_build_token(l->f->builder, id));
+}
+
+/* A JSON Schema: its value is written as the front end of schemas does. */
+static struct value schema(struct lark *l, bool terminal)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    qr_node node;
+    if (terminal)
+        return invalid(l, "%json in a terminal");
+    const quire_status status = qr_schema_build(l->f, l->t->text, l->t->size, &node, &err);
+    if (status != QUIRE_OK)
+        return fail(l, status, err.msg);
+    l->t++;
+    return of_node(with_ignored(l, node, false));
 }
 
 static struct value group(struct lark *l, bool terminal)
@@ -227,6 +247,8 @@ static struct value atom(struct lark *l, bool terminal)
         return regex(l);
     case QR_LARK_TOKEN:
         return control_token(l, terminal);
+    case QR_LARK_JSON:
+        return schema(l, terminal);
     default:
         if (is_sign(l, '(') || is_sign(l, '['))
             return group(l, terminal);
@@ -248,11 +270,9 @@ static bool read_number(struct lark *l, uint32_t *out)
 }
 
 /* ~n, ~n..m, {n}, {n,}, {n,m} */
-static struct value counted(struct lark *l, struct value v, bool terminal)
+static struct value counted(struct lark *l, struct value v, bool braces, bool terminal)
 {
-    const bool braces = is_sign(l, '{');
     uint32_t min, max;
-    l->t++;
     const bool has_min = read_number(l, &min);
     max = min;
     if (!has_min && !(braces && is_sign(l, ',')))
@@ -272,17 +292,12 @@ static struct value counted(struct lark *l, struct value v, bool terminal)
 static struct value item(struct lark *l, bool terminal)
 {
     struct value v = atom(l, terminal);
-    while (check(l)) {
-        if (accept(l, '*'))
-            v = repeat(l, v, 0, QR_REGEX_UNBOUNDED, terminal);
-        else if (accept(l, '+'))
-            v = repeat(l, v, 1, QR_REGEX_UNBOUNDED, terminal);
-        else if (accept(l, '?'))
-            v = repeat(l, v, 0, 1, terminal);
-        else if (is_sign(l, '~') || is_sign(l, '{'))
-            v = counted(l, v, terminal);
+    while (check(l) && l->t->kind == QR_LARK_SIGN && strchr("*+?~{", *l->t->text)) {
+        const char c = *l->t++->text;
+        if (c == '~' || c == '{')
+            v = counted(l, v, c == '{', terminal);
         else
-            break;
+            v = repeat(l, v, c == '+', c == '?' ? 1 : QR_REGEX_UNBOUNDED, terminal);
     }
     return v;
 }
@@ -325,14 +340,6 @@ static struct value alternatives(struct lark *l, bool terminal)
 
 /* ---- Definitions */
 
-static bool is_terminal(const struct qr_lark_token *t)
-{
-    size_t i = 0;
-    while (i + 1 < t->size && t->text[i] == '_')
-        i++;
-    return t->text[i] >= 'A' && t->text[i] <= 'Z';
-}
-
 static struct definition *define(struct lark *l, const struct qr_lark_token *t)
 {
     if (find(l, t->text, t->size)) {
@@ -345,7 +352,8 @@ static struct definition *define(struct lark *l, const struct qr_lark_token *t)
         return NULL;
     }
     struct definition *d = &l->list[l->n++];
-    *d = (struct definition){ .name = t->text, .size = t->size, .terminal = is_terminal(t) };
+    *d =
+        (struct definition){ .name = t->text, .size = t->size, .terminal = qr_lark_is_terminal(t) };
     return d;
 }
 
@@ -386,12 +394,7 @@ static void import(struct lark *l)
         invalid(l, "( without )");
 }
 
-static bool is_directive(const struct qr_lark_token *t, const char *text)
-{
-    return t->size == strlen(text) && memcmp(t->text, text, t->size) == 0;
-}
-
-/* First pass: names, without bodies. */
+/* First pass: names. */
 static void collect(struct lark *l)
 {
     while (check(l) && l->t->kind != QR_LARK_END) {
@@ -399,9 +402,9 @@ static void collect(struct lark *l)
             l->t++;
         } else if (l->t->kind == QR_LARK_DIRECTIVE) {
             const struct qr_lark_token *t = l->t++;
-            if (is_directive(t, "%import"))
+            if (qr_lark_is_text(t, "%import"))
                 import(l);
-            else if (!is_directive(t, "%ignore"))
+            else if (!qr_lark_is_text(t, "%ignore"))
                 fail(l, QUIRE_E_UNSUPPORTED, "directive other than %ignore and %import");
             skip_line(l);
         } else {
@@ -429,7 +432,7 @@ static void collect(struct lark *l)
 static void collect_ignored(struct lark *l)
 {
     for (l->t = l->tokens; l->status == QUIRE_OK && l->t->kind != QR_LARK_END; l->t++) {
-        if (l->t->kind != QR_LARK_DIRECTIVE || !is_directive(l->t, "%ignore"))
+        if (l->t->kind != QR_LARK_DIRECTIVE || !qr_lark_is_text(l->t, "%ignore"))
             continue;
         l->t++;
         const qr_regex r = alternatives(l, true).regex;
@@ -441,9 +444,8 @@ static void collect_ignored(struct lark *l)
             l->ignore[l->n_ignore++] = r;
         l->t--;
     }
-    l->ignored = l->n_ignore ? qr_regex_repeat(l->set, qr_regex_or(l->set, l->ignore, l->n_ignore),
-                                               0, QR_REGEX_UNBOUNDED)
-                             : (qr_regex)QR_REGEX_EMPTY;
+    const qr_regex any = qr_regex_or(l->set, l->ignore, l->n_ignore);
+    l->ignored = qr_regex_repeat(l->set, any, 0, QR_REGEX_UNBOUNDED); /* of none: empty */
 }
 
 static qr_node build(struct lark *l)
@@ -468,8 +470,7 @@ static qr_node build(struct lark *l)
     }
     if (l->status != QUIRE_OK)
         return 0;
-    const qr_node list[2] = { start->node, qr_build_lexeme(l->f->builder, l->ignored) };
-    return l->n_ignore ? qr_build_sequence(l->f->builder, list, 2) : start->node;
+    return with_ignored(l, start->node, true);
 }
 
 quire_status qr_lark_build(struct qr_front_end *f, const char *text, size_t size, qr_node *out,

@@ -9,8 +9,9 @@
  * Lower-case names are rules, upper-case ones terminals: one lexeme each. Accepted: | ( ) [ ] * + ?
  * ~n ~n..m {n} {n,m}, strings with the flag i, "a".."z", regular expressions without flags
  * (regex/regex_syntax.h), aliases, priorities and the marks ? and ! of rules (without effect),
- * %ignore, %import common.X, <name> for a control token, comments with // and #. Refused:
- * templates, %declare, %override, %extend, and terminals that refer to themselves.
+ * %ignore, %import common.X, <name> for a control token, %json and a schema (an object) in rules,
+ * comments with // and #. Refused: templates, %declare, %override, %extend, and terminals that
+ * refer to themselves.
  *
  * A text is accepted if some division into lexemes derives it; Lark itself divides the text first,
  * by priority and length, and can therefore reject such a text. */

@@ -14,6 +14,19 @@ struct splitter {
     size_t n, capacity;
 };
 
+bool qr_lark_is_terminal(const struct qr_lark_token *t)
+{
+    size_t i = 0;
+    while (i + 1 < t->size && t->text[i] == '_')
+        i++;
+    return t->text[i] >= 'A' && t->text[i] <= 'Z';
+}
+
+bool qr_lark_is_text(const struct qr_lark_token *t, const char *text)
+{
+    return t->size == strlen(text) && memcmp(t->text, text, t->size) == 0;
+}
+
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -108,6 +121,46 @@ static bool number(struct splitter *s)
     return add(s, QR_LARK_NUMBER, begin, (size_t)(s->p - begin));
 }
 
+/* The object behind %json, which may have several lines: up to the bracket that closes it. The
+ * parser of JSON looks at the rest. */
+static quire_status json_object(struct splitter *s, struct quire_error *err)
+{
+    const uint32_t line = s->line;
+    int depth = 0;
+    bool in_string = false;
+    while (s->p < s->end && *s->p && strchr(" \t\r\n", *s->p))
+        s->line += *s->p++ == '\n';
+    const char *begin = s->p;
+    if (s->p == s->end || *s->p != '{')
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "line %u: expected an object behind %%json", line);
+    do {
+        const char c = *s->p++;
+        s->line += c == '\n';
+        if (c == '\\' && in_string && s->p < s->end)
+            s->p++;
+        else if (c == '"')
+            in_string = !in_string;
+        else if (!in_string && (c == '{' || c == '}'))
+            depth += c == '{' ? 1 : -1;
+    } while (depth > 0 && s->p < s->end);
+    if (depth > 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "line %u: object without its end", line);
+    if (!add(s, QR_LARK_JSON, begin, (size_t)(s->p - begin)))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory");
+    s->tokens[s->n - 1].line = line;
+    return QUIRE_OK;
+}
+
+static quire_status directive(struct splitter *s, struct quire_error *err)
+{
+    if (!word(s, QR_LARK_DIRECTIVE))
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory");
+    if (!qr_lark_is_text(&s->tokens[s->n - 1], "%json"))
+        return QUIRE_OK;
+    s->n--; /* the object stands for both */
+    return json_object(s, err);
+}
+
 /* <name>, as far as a > stands on the line before white space. */
 static bool control_token(struct splitter *s, bool *found)
 {
@@ -146,8 +199,10 @@ static quire_status next_token(struct splitter *s, struct quire_error *err)
         return delimited(s, QR_LARK_STRING, err);
     else if (*s->p == '/')
         return delimited(s, QR_LARK_REGEX, err);
-    else if (is_letter(*s->p) || *s->p == '%')
-        ok = word(s, *s->p == '%' ? QR_LARK_DIRECTIVE : QR_LARK_NAME);
+    else if (*s->p == '%')
+        return directive(s, err);
+    else if (is_letter(*s->p))
+        ok = word(s, QR_LARK_NAME);
     else if (is_digit(*s->p))
         ok = number(s);
     else if (*s->p == '<' && (!(ok = control_token(s, &found)) || found))

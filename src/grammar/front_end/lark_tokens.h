@@ -3,6 +3,7 @@
 #ifndef QR_GRAMMAR_FRONT_END_LARK_TOKENS_H
 #define QR_GRAMMAR_FRONT_END_LARK_TOKENS_H
 #include <quire/status.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +16,7 @@ enum qr_lark_kind {
     QR_LARK_REGEX,     /* the text between the slashes */
     QR_LARK_NUMBER,
     QR_LARK_TOKEN, /* <name>, with the brackets */
+    QR_LARK_JSON,  /* the object behind %json */
     QR_LARK_RANGE, /* .. */
     QR_LARK_ARROW, /* -> */
     QR_LARK_SIGN,  /* one character */
@@ -34,5 +36,10 @@ struct qr_lark_token {
 quire_status qr_lark_split(const char *text, size_t size, const struct quire_allocator *a,
                            struct qr_lark_token **tokens, size_t *capacity,
                            struct quire_error *err) QUIRE_MUST_CHECK;
+
+/* Whether a name is that of a terminal: its first letter is a capital. */
+bool qr_lark_is_terminal(const struct qr_lark_token *t);
+/* Whether the text of a token is this one. */
+bool qr_lark_is_text(const struct qr_lark_token *t, const char *text);
 
 #endif
