@@ -91,7 +91,7 @@ bool json_slice_next(const struct json_slice *c, size_t *at, struct json_slice *
 
 bool json_slice_get(const struct json_slice *object, const char *key, struct json_slice *out)
 {
-    struct json_slice k, v;
+    struct json_slice k = { 0 }, v; /* elements of arrays have no key */
     const size_t n = strlen(key);
     for (size_t at = 0; json_slice_next(object, &at, &k, &v);)
         if (k.size == n + 2 && memcmp(k.text + 1, key, n) == 0) {

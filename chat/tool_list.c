@@ -27,7 +27,7 @@ static bool add_name(struct tool_list *list, const struct qr_json *value, size_t
         text_addf(problem, "tools[%zu] has no name", i);
     else if (tool_list_find(list, name))
         text_addf(problem, "tools[%zu]: '%.60s' is the name of an earlier tool, too", i, name);
-    if (problem->size)
+    if (problem->size || problem->failed || !name)
         return false;
     struct tool *grown = realloc(list->tools, (list->n + 1) * sizeof *grown);
     if (grown)
@@ -51,7 +51,7 @@ static bool add_names(struct tool_list *list, const struct qr_json *all, struct 
     for (struct qr_json_iter i = qr_json_iterate(all); qr_json_next(&i);)
         if (!add_name(list, i.value, i.index, problem))
             return false;
-    return !problem->size;
+    return !problem->size && !problem->failed;
 }
 
 /* Adds a tool in its wrapped form, with further members if it has them. */

@@ -63,7 +63,6 @@ static int open_pipes(struct pipes *p)
 /* Starts the program with default signals: this one ignores SIGPIPE. Returns 0 or an errno. */
 static int spawn(const struct tool_process *p, const struct pipes *pipes, pid_t *pid)
 {
-    extern char **environ;
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attr;
     sigset_t none, ignored;

@@ -48,10 +48,10 @@ static const char *const compute_modes[] = { "native", "f32", NULL }; /* enum qu
 static const char *const log_formats[] = { "text", "json", NULL };    /* enum log_format */
 static const char *const log_levels[] = { "error", "warn", "info", "debug", NULL };
 
-/* Index of a name in a list that ends with NULL; -1 if it is none of them. */
+/* Index of a name in a list that ends with NULL; -1 if it is none of them, or there is no list. */
 static int find_name(const char *value, const char *const *names)
 {
-    for (int i = 0; names[i]; i++)
+    for (int i = 0; names && names[i]; i++)
         if (strcmp(value, names[i]) == 0)
             return i;
     return -1;

@@ -124,7 +124,7 @@ bool fields_string(struct fields *f, const char *name, const char **out)
 
 bool fields_choice(struct fields *f, const char *name, const char *const *choices, unsigned *out)
 {
-    const char *s;
+    const char *s = "";
     if (!fields_string(f, name, &s))
         return false;
     char list[256];

@@ -92,10 +92,11 @@ bool generation_find_model(struct generation *g, const char *name, struct api_er
     g->model = registry_find(r, a ? NULL : name, error);
     if (a == NULL || g->model == NULL)
         return g->model != NULL;
-    char *copy = generation_alloc(g, strlen(a->name) + 1); /* the list may change */
+    const size_t size = strlen(a->name) + 1;
+    char *copy = generation_alloc(g, size); /* the list may change */
     if (copy == NULL)
         return api_fail(error, 500, NULL, NULL, "out of memory");
-    g->adapter = strcpy(copy, a->name);
+    g->adapter = memcpy(copy, a->name, size);
     return true;
 }
 

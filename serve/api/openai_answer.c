@@ -102,8 +102,8 @@ json_t *openai_usage(const struct generation_usage *u)
 {
     return json_pack("{s:I, s:I, s:I, s:{s:I}}", "prompt_tokens", (json_int_t)u->prompt_tokens,
                      "completion_tokens", (json_int_t)u->completion_tokens, "total_tokens",
-                     (json_int_t)(u->prompt_tokens + u->completion_tokens), "prompt_tokens_details",
-                     "cached_tokens", (json_int_t)u->cached_tokens);
+                     (json_int_t)u->prompt_tokens + (json_int_t)u->completion_tokens,
+                     "prompt_tokens_details", "cached_tokens", (json_int_t)u->cached_tokens);
 }
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }

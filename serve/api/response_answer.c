@@ -21,7 +21,7 @@ static json_t *usage_json(const struct generation *g)
                      (json_int_t)u.prompt_tokens, "input_tokens_details", "cached_tokens",
                      (json_int_t)u.cached_tokens, "output_tokens", (json_int_t)u.completion_tokens,
                      "output_tokens_details", "reasoning_tokens", 0, "total_tokens",
-                     (json_int_t)(u.prompt_tokens + u.completion_tokens));
+                     (json_int_t)u.prompt_tokens + (json_int_t)u.completion_tokens);
 }
 
 static const char *final_status(const struct generation *g)

@@ -9,7 +9,7 @@ static struct response_item *append(struct response_items *items, enum response_
                                     const char *suffix)
 {
     static const char *const prefixes[] = { "msg", "rs", "fc" };
-    if (items->n == items->capacity) {
+    if (items->list == NULL || items->n == items->capacity) {
         const size_t capacity = items->capacity ? 2 * items->capacity : 4;
         struct response_item *list = realloc(items->list, capacity * sizeof *list);
         if (list == NULL) {

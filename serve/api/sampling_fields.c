@@ -93,15 +93,16 @@ static void read_samplers(struct fields *f, struct sampling_choice *c)
 {
     json_t *list;
     char names[512] = "";
+    size_t n = 0;
     if (!fields_array(f, "samplers", QUIRE_MAX_SAMPLERS - 1, &list))
         return;
     for (size_t i = 0; i < json_array_size(list); i++) {
         const char *name = json_string_value(json_array_get(list, i));
-        if (name == NULL || strlen(names) + strlen(name) + 2 > sizeof names) {
+        if (name == NULL || n + strlen(name) + 2 > sizeof names) {
             fields_fail(f, "samplers", "samplers must be an array of names.");
             return;
         }
-        strcat(strcat(names, i ? ";" : ""), name);
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ";" : "", name);
     }
     struct quire_error err = QUIRE_ERROR_INIT;
     c->has_samplers = quire_samplers_parse(names, c->samplers, &err) == QUIRE_OK;

@@ -74,11 +74,13 @@ static const char *tool_name(const json_t *tools, size_t index)
     return json_string_value(json_object_get(function, "name"));
 }
 
+static bool same_name(const char *a, const char *b) { return a && b && strcmp(a, b) == 0; }
+
 /* The index of the tool with this name, or the number of tools. */
 static size_t find_tool(const json_t *tools, const char *name)
 {
     size_t i = 0;
-    while (i < json_array_size(tools) && strcmp(tool_name(tools, i), name) != 0)
+    while (i < json_array_size(tools) && !same_name(tool_name(tools, i), name))
         i++;
     return i;
 }

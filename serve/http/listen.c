@@ -129,7 +129,7 @@ static int open_unix(const struct options *o, struct listener *out, struct api_e
     union address a = { .local = { .sun_family = AF_UNIX } };
     if (strlen(path) >= sizeof a.local.sun_path)
         return fail(error, path, "the path of a Unix socket has at most 107 bytes");
-    strcpy(a.local.sun_path, path);
+    memcpy(a.local.sun_path, path, strlen(path) + 1);
     if (!remove_stale(path, &a, error))
         return 0;
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -236,7 +236,7 @@ static int open_all(const struct options *o, const struct addrinfo *list,
         const int code = open_address(o, &a, i->ai_addrlen, &out[n]);
         if (is_absent(code)) {
             absent = code;
-            strcpy(absent_url, url);
+            memcpy(absent_url, url, sizeof url);
         } else if (code != 0) {
             while (n > 0)
                 close(out[--n].fd);

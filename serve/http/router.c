@@ -70,15 +70,14 @@ const struct route *router_find(const char *method, const char *path, const char
                                 char allowed[64])
 {
     const char *wanted = strcmp(method, "HEAD") == 0 ? "GET" : method;
-    allowed[0] = '\0';
+    char *end = allowed;
+    *end = '\0';
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         if (!matches(&routes[i], path, path_rest))
             continue;
         if (strcmp(routes[i].method, wanted) == 0)
             return &routes[i];
-        if (allowed[0] != '\0')
-            strcat(allowed, ", ");
-        strcat(allowed, routes[i].method);
+        end = stpcpy(stpcpy(end, end > allowed ? ", " : ""), routes[i].method);
     }
     return NULL;
 }

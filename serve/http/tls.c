@@ -18,7 +18,7 @@ static char *read_file(const char *path, const char *option, struct api_error *e
         api_fail(error, 500, NULL, NULL, "%s %s: the file is larger than 1 MiB", option, path);
     if (f != NULL)
         fclose(f);
-    if (error->status != 0) {
+    if (data == NULL || error->status != 0) {
         free(data);
         return NULL;
     }

@@ -49,10 +49,10 @@ struct model *registry_find(struct registry *r, const char *name, struct api_err
     for (unsigned i = 0; i < r->n; i++)
         if (is_called(r->models[i], name))
             return r->models[i];
-    char list[400] = "";
+    char list[400] = "", *end = list;
     for (unsigned i = 0; i < r->n; i++)
-        if (strlen(list) + strlen(r->models[i]->name) + 3 < sizeof list)
-            strcat(strcat(list, i ? ", " : ""), r->models[i]->name);
+        if ((size_t)(end - list) + strlen(r->models[i]->name) + 3 < sizeof list)
+            end = stpcpy(stpcpy(end, end > list ? ", " : ""), r->models[i]->name);
     api_fail(error, 404, "model_not_found", "model",
              "The model `%.100s` does not exist. Models of this server: %s.", name, list);
     return NULL;

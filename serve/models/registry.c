@@ -178,11 +178,10 @@ static void advance(struct model *m)
     const uint64_t limit = r->server->options.models_bytes;
     bool others;
     m->state = MODEL_OPENING;
-    if (limit == 0) {
-        start(m, STAGE_OPEN);
-    } else if (m->bytes == 0) {
+    const bool measured = limit == 0 || m->bytes > 0;
+    if (!measured) {
         start(m, STAGE_MEASURE);
-    } else if (m->bytes + bytes_in_use(r, m) <= limit) {
+    } else if (limit == 0 || m->bytes + bytes_in_use(r, m) <= limit) {
         start(m, STAGE_OPEN);
     } else {
         struct model *victim = least_recently_used(r, m, &others);

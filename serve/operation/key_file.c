@@ -123,7 +123,7 @@ static bool read_setting(struct key_entry *e, char *word, unsigned *seen, const 
     default:
         if (*value == '\0' || strlen(value) >= sizeof e->salt)
             return fail(l, "salt must have 1 to 64 bytes");
-        strcpy(e->salt, value);
+        memcpy(e->salt, value, strlen(value) + 1);
         return true;
     }
 }
@@ -134,7 +134,7 @@ static bool read_entry(struct key_entry *e, char *text, const struct line *l)
     const char *name = strtok_r(text, SPACES, &rest);
     if (strspn(name, NAME_CHARACTERS) != strlen(name) || strlen(name) >= sizeof e->name)
         return fail(l, "a name has 1 to 64 letters, digits and -_.@");
-    strcpy(e->name, name);
+    memcpy(e->name, name, strlen(name) + 1);
     const char *hash = strtok_r(NULL, SPACES, &rest);
     /* The word may be a key in plain text: it is not repeated. */
     if (hash == NULL || !parse_hash(hash, e->digest))

@@ -71,7 +71,7 @@ static char *add_label(char *out, const char *name, const char *value)
 struct metric_labels metric_labels(const char *name, const char *value, const char *name2,
                                    const char *value2)
 {
-    struct metric_labels labels;
+    struct metric_labels labels = { 0 };
     _Static_assert(sizeof labels.text > 2 * (2 * MAX_LABEL_BYTES + 40), "room for two labels");
     char *end = add_label(labels.text, name, value);
     if (name2 != NULL)

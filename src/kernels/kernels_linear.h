@@ -156,12 +156,10 @@ static inline size_t qr_panel_blocks_per_d(struct qr_panel_format f)
 
 static inline size_t qr_panel_header_bytes(struct qr_panel_format f, size_t n_blocks)
 {
+    const size_t per_d = qr_panel_blocks_per_d(f);
+    if (per_d > 0)
+        return (32 * n_blocks / per_d + 63) & ~(size_t)63;
     switch (f.scales) {
-    case QR_SCALE_D:
-    case QR_SCALE_D64:
-    case QR_SCALE_D128:
-    case QR_SCALE_D256:
-        return (32 * n_blocks / qr_panel_blocks_per_d(f) + 63) & ~(size_t)63;
     case QR_SCALE_E4M3:
         return (32 * n_blocks + 63) & ~(size_t)63;
     case QR_SCALE_DM:

@@ -29,7 +29,7 @@ QR_INLINE void lora_step(vf32 acc[LORA_CHAINS][LORA_ROWS][LORA_VECS], const void
 {
     QR_UNROLL_8 (int c = 0; c < chains; c++)
         QR_UNROLL_8 (int v = 0; v < LORA_VECS; v++) {
-            const vf32 w = lora_load(panel, (k + (size_t)c) * 16 + (size_t)(v * VF32_N), bf16);
+            const vf32 w = lora_load(panel, (k + (size_t)c) * 16 + (size_t)v * VF32_N, bf16);
             QR_UNROLL_8 (int r = 0; r < n_rows; r++)
                 acc[c][r][v] = vf32_fma(vf32_set1(x[r][k + (size_t)c]), w, acc[c][r][v]);
         }
@@ -73,7 +73,7 @@ QR_INLINE void lora_store(const struct qr_lora_kernel_args *a, size_t row, size_
     const size_t left = a->n - j0;
     const vf32 scale = vf32_set1(a->scales ? a->scale * a->scales[row] : 1);
     QR_UNROLL_8 (int v = 0; v < LORA_VECS; v++) {
-        const size_t at = (size_t)(v * VF32_N);
+        const size_t at = (size_t)v * VF32_N;
         if (at >= left)
             break;
         const size_t n = left - at < VF32_N ? left - at : VF32_N;

@@ -14,7 +14,7 @@ static int hex4(const char *p, size_t n)
     if (n < 4)
         return -1;
     for (int i = 0; i < 4; i++) {
-        const int c = p[i], low = c | 32;
+        const int c = (unsigned char)p[i], low = c | 32;
         if (c >= '0' && c <= '9')
             v = v * 16 + c - '0';
         else if (low >= 'a' && low <= 'f')

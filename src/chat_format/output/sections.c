@@ -201,15 +201,16 @@ enum qr_step qr_in_section(struct quire_chat_output *o)
     const struct qr_marker *const m = qr_markers_at(o, &o->section_set, o->at, &more);
     if (more)
         return QR_STEP_MORE;
-    if (m && m->action == QR_MARK_SECTION_CLOSE && o->keep != QR_NONE &&
-        o->format->on_failure == QR_FAILURE_IS_CONTENT)
-        qr_markup_fail(o); /* a section without calls */
-    else if (m)
-        between(o, m);
-    else if (!o->format->call_open[0] || has_flag(o, QR_FORMAT_CALL_OPEN_OPTIONAL)) {
+    const bool without_calls = m && m->action == QR_MARK_SECTION_CLOSE && o->keep != QR_NONE &&
+                               o->format->on_failure == QR_FAILURE_IS_CONTENT;
+    const bool is_call =
+        !m && (!o->format->call_open[0] || has_flag(o, QR_FORMAT_CALL_OPEN_OPTIONAL));
+    if (is_call) {
         o->reader = (struct qr_reader){ 0 };
         o->state = QR_OUT_CALL;
-    } else
+    } else if (m && !without_calls)
+        between(o, m);
+    else
         qr_markup_fail(o);
     return QR_STEP_GO;
 }

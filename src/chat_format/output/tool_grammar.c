@@ -145,6 +145,7 @@ static bool calls_list(struct qr_tool_grammar *g)
 static bool section_tag(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
+    QR_INVARIANT(s); /* the format has calls */
     const char *const begin = text_or_empty(s->begin), *const end = text_or_empty(s->end);
     qr_tag_text(&g->w, "{\"type\":\"tag\",\"begin\":");
     qr_tag_string(&g->w, begin, strlen(begin));
@@ -182,6 +183,7 @@ static void triggers(struct qr_tool_grammar *g)
 static bool free_text(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
+    QR_INVARIANT(s); /* the format has calls */
     bool ok;
     qr_tag_text(&g->w, "{\"type\":\"triggered_tags\",");
     triggers(g);

@@ -179,7 +179,9 @@ static void collect(const struct qr_json *root, const struct qr_json *s, struct 
 
 static const struct qr_json *property(const struct qr_tool *tool, const char *key, size_t size)
 {
-    const struct qr_json *s = tool ? tool->parameters : NULL;
+    if (tool == NULL)
+        return NULL;
+    const struct qr_json *s = tool->parameters;
     for (unsigned i = 0; i < MAX_DEPTH && qr_json_get(s, "$ref"); i++)
         s = resolve(tool->parameters, qr_json_string(qr_json_get(s, "$ref")));
     return qr_json_get_n(qr_json_get(s, "properties"), key, size);

@@ -147,6 +147,7 @@ static uint32_t compile_loop(struct compiler *c, const struct qr_builder_loop *f
 
 static uint32_t compile_rule(struct compiler *c, uint32_t rule)
 {
+    QR_INVARIANT(c->bodies); /* one for each rule */
     const qr_node node = c->bodies[rule];
     const struct qr_builder_node *n = &c->b->nodes[node];
     const uint32_t end = add_state(c, QR_NET_END, rule, 0, 0);

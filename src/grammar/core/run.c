@@ -94,7 +94,8 @@ static void find_run(const struct qr_lex_tables *t, qr_lex_state state, struct q
         bool same = true;
         for (unsigned b = group.first; b <= group.last && same; b++)
             same = follow_first(t, state, b, run->next);
-        run->alphabet |= (qr_alphabet)same << g;
+        if (same)
+            run->alphabet |= (qr_alphabet)1 << g;
     }
 }
 

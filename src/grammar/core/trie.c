@@ -21,7 +21,7 @@ struct token {
 /* Bytes of the character at p if a JSON string may hold it unescaped; else 0. */
 static uint32_t plain_char(const unsigned char *p, uint32_t size)
 {
-    uint32_t cp;
+    uint32_t cp = 0;
     const int n = qr_utf8_next(p, size, &cp);
     return n > 0 && cp >= 0x20 && cp != '"' && cp != '\\' ? (uint32_t)n : 0;
 }

@@ -125,6 +125,7 @@ static quire_status read_hex(struct gbnf *g, unsigned digits, uint32_t *out)
 static quire_status read_char(struct gbnf *g, uint32_t *out)
 {
     static const char letters[] = "nrt", values[] = "\n\r\t";
+    *out = 0;
     if (!skip(g, "\\")) {
         const int n = qr_utf8_next((const uint8_t *)g->text + g->at, g->size - g->at, out);
         if (n <= 0)
@@ -151,7 +152,7 @@ static quire_status read_char(struct gbnf *g, uint32_t *out)
 
 static quire_status literal(struct gbnf *g, struct qr_part *out)
 {
-    struct qr_char_range one;
+    struct qr_char_range one = { 0 };
     const size_t first = g->at++;
     qr_regex r = QR_REGEX_EMPTY;
     /* characters are joined from the end, so that long literals are linear */
@@ -165,6 +166,7 @@ static quire_status literal(struct gbnf *g, struct qr_part *out)
                  !qr_grow(g->f->allocator, (void **)&list, &capacity, n + 1, sizeof *list))
             status = qr_fail(g->err, QUIRE_E_NOMEM, "no memory for the grammar");
         if (status == QUIRE_OK) {
+            QR_INVARIANT(list);
             one.last = one.first;
             list[n++] = qr_utf8_class(g->set, &one, 1);
         }

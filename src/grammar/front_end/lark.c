@@ -431,6 +431,7 @@ static void collect(struct lark *l)
 /* The expressions of %ignore. */
 static void collect_ignored(struct lark *l)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): the tokens end with QR_LARK_END */
     for (l->t = l->tokens; l->status == QUIRE_OK && l->t->kind != QR_LARK_END; l->t++) {
         if (l->t->kind != QR_LARK_DIRECTIVE || !qr_lark_is_text(l->t, "%ignore"))
             continue;

@@ -23,6 +23,7 @@ static qr_regex text_without(struct qr_tags *t, const char *const *strings, size
     static const struct qr_char_range all = { 0, 0x10ffff };
     qr_regex r = qr_regex_repeat(t->set, qr_utf8_class(t->set, &all, 1), 0, QR_REGEX_UNBOUNDED);
     for (size_t i = 0; i < n; i++) {
+        QR_INVARIANT(strings);
         const size_t size = strlen(strings[i]);
         size_t name;
         if (size == 0 || (qr_control_token(t->f->tok, strings[i], size, &name) >= 0))
@@ -193,6 +194,7 @@ static quire_status check_triggers(struct qr_tags *t, const struct qr_json *tags
         const struct qr_tag_place element = { .parent = at, .index = i };
         const char *begin = qr_json_string(qr_json_get(it.value, "begin"));
         bool found = false;
+        QR_INVARIANT(triggers); /* at least one */
         for (size_t k = 0; k < n && begin != NULL; k++)
             found = found || strncmp(begin, triggers[k], strlen(triggers[k])) == 0;
         if (!found)
@@ -245,7 +247,7 @@ static quire_status build_separated(struct qr_tags *t, const struct qr_json *for
     struct qr_builder *b = t->f->builder;
     const char *separator;
     bool at_least_one, stop;
-    qr_node tags;
+    qr_node tags = 0;
     QR_TRY(qr_tags_string(t, format, "separator", at, &separator));
     QR_TRY(qr_tags_flag(t, format, "at_least_one", at, &at_least_one));
     QR_TRY(qr_tags_flag(t, format, "stop_after_first", at, &stop));

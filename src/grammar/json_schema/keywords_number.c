@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keywords_number.c - the keywords of numbers. */
 #include "grammar/json_schema/keywords_number.h"
+#include "base/error.h"
 #include "grammar/json_schema/context.h"
 #include "grammar/json_schema/decimal.h"
 #include "grammar/json_schema/number_set.h"
@@ -44,6 +45,7 @@ static bool read_multiple(struct qr_schema *s, const struct qr_keywords *k,
     struct qr_decimal *of;
     if (!m || !read(s, k, "multipleOf", k->multiple_of, &of))
         return false;
+    QR_INVARIANT(of); /* the keyword is there */
     if (of->negative || !of->n)
         return qr_schema_fail(s, QUIRE_E_INVALID_ARG, k->schema, "multipleOf",
                               "must be greater than 0");

@@ -2,6 +2,7 @@
 /* list.h - growing arrays in the arena of a compilation. */
 #ifndef QR_GRAMMAR_JSON_SCHEMA_LIST_H
 #define QR_GRAMMAR_JSON_SCHEMA_LIST_H
+#include "base/error.h"
 #include "grammar/json_schema/context.h"
 #include <string.h>
 
@@ -20,11 +21,13 @@ static inline bool qr_list_push(struct qr_schema *s, struct qr_list *list, const
         void *items = qr_schema_alloc(s, capacity, size);
         if (!items)
             return false;
+        QR_INVARIANT(list->n == 0 || list->items);
         if (list->n)
             memcpy(items, list->items, list->n * size);
         list->items = items;
         list->capacity = capacity;
     }
+    QR_INVARIANT(list->items);
     memcpy((char *)list->items + list->n++ * size, item, size);
     return true;
 }

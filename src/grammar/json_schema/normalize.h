@@ -6,7 +6,7 @@
 
 /* The value set of an expression, computed once. NULL and a failure, with QUIRE_E_UNSUPPORTED where
  * it cannot be expressed exactly. */
-const struct qr_value_set *qr_normalize(struct qr_schema *s, qr_expr e);
+const struct qr_value_set *qr_normalize(struct qr_schema *s, qr_expr id);
 
 /* Whether it is certain that no value is in the set. A failure to express the set is no failure of
  * the compilation. */

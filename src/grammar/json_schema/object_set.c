@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* object_set.c - sets of objects: unions of alternatives. */
 #include "grammar/json_schema/object_set.h"
+#include "base/error.h"
 #include "grammar/json_schema/expr.h"
 #include "grammar/json_schema/finite.h"
 #include "grammar/json_schema/keys.h"
@@ -157,6 +158,8 @@ static bool same_alt(const struct qr_object_alt *a, const struct qr_object_alt *
         a->n_exists != b->n_exists || a->min != b->min || a->max != b->max ||
         a->evaluated != b->evaluated)
         return false;
+    QR_INVARIANT(a->n_properties == 0 || (a->properties && b->properties));
+    QR_INVARIANT(a->n_exists == 0 || (a->exists && b->exists));
     for (uint32_t i = 0; i < a->n_properties; i++)
         if (a->properties[i].key != b->properties[i].key ||
             a->properties[i].value != b->properties[i].value ||
@@ -253,10 +256,11 @@ static qr_regex forbidden_keys(struct qr_schema *s, const struct qr_object_alt *
 /* Appends the objects where one property has no value of its set. */
 static bool not_property(struct qr_schema *s, const struct qr_property *p, struct qr_list *out)
 {
-    struct qr_property *absent = qr_schema_alloc(s, 2, sizeof *absent), *wrong = absent + 1;
+    struct qr_property *absent = qr_schema_alloc(s, 2, sizeof *absent);
     struct qr_object_alt alt = qr_object_any;
     if (!absent)
         return false;
+    struct qr_property *wrong = absent + 1;
     *absent = (struct qr_property){ p->key, QR_EXPR_NONE, false };
     *wrong = (struct qr_property){ p->key, qr_expr_not(s, p->value), true };
     alt.n_properties = 1;

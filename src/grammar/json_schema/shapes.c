@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shapes.c - alternatives of objects and arrays in the form that the grammar needs. */
 #include "grammar/json_schema/shapes.h"
+#include "base/error.h"
 #include "grammar/json_schema/array_shapes.h"
 #include "grammar/json_schema/keys.h"
 #include "grammar/json_schema/list.h"
@@ -50,6 +51,7 @@ static bool add_groups(struct qr_schema *s, const struct partial *p, qr_regex ex
         if (!copy_list(s, &p->groups, &next.groups))
             return false;
         qr_regex *group = (qr_regex *)next.groups.items + i;
+        QR_INVARIANT(group); /* the copy has as many as the list */
         *group = qr_regex_and(s->regexes, (qr_regex[]){ *group, exists }, 2);
         if (!qr_string_is_none(s, *group) && !qr_list_push(s, work, &next, sizeof next))
             return false;

@@ -87,7 +87,7 @@ const char *qr_uri_resolve(struct qr_schema *s, const char *base, const char *re
     if (!out || !*fragment)
         return NULL;
     if (!n) {
-        strcpy(out, base);
+        memcpy(out, base, strlen(base));
     } else if (scheme_size(ref)) {
         memcpy(out, ref, n);
     } else if (strncmp(ref, "//", 2) == 0) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "grammar/regex/emptiness.h"
+#include "base/error.h"
 #include "grammar/regex/derivative.h"
 #include "grammar/regex/node_store.h"
 #include "grammar/regex/regex_set.h"
@@ -90,6 +91,7 @@ static bool advance(struct qr_regex_set *set, struct reached *v, struct path *p,
         p->n--;
         return true;
     }
+    QR_INVARIANT(v->list); /* it has all expressions of the path */
     const uint32_t c = (set->lucky_class + top->n_done++) % n_classes;
     const qr_regex d = qr_regex_derivative(set, v->list[at], representatives[c]);
     set->work++;

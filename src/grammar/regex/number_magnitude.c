@@ -74,7 +74,7 @@ quire_status qr_number_bound_read(const char *text, struct qr_number_bound *out)
 
 void qr_number_bound_set(struct qr_number_bound *out, int value)
 {
-    char reversed[12];
+    char reversed[12] = { 0 };
     *out = (struct qr_number_bound){ 0 };
     for (; value > 0; value /= 10)
         reversed[out->point++] = (char)(value % 10);

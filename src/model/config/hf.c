@@ -56,7 +56,8 @@ static quire_status adjust_ffn(const struct qr_hf_source *h, uint32_t *ffn)
                        "%s: intermediate_size %u with block_ffn_dim_multiplier %g and "
                        "block_multiple_of %u",
                        what, *ffn, factor, multiple);
-    *ffn = (uint32_t)(factor * (2 * *ffn / 3));
+    const uint32_t two_thirds = 2 * *ffn / 3;
+    *ffn = (uint32_t)(factor * two_thirds);
     *ffn = (*ffn + multiple - 1) / multiple * multiple;
     return QUIRE_OK;
 }

@@ -130,6 +130,7 @@ void qr_step_place_rows(const struct qr_step *s)
 {
     struct quire_context *ctx = s->ctx;
     const struct quire_attention_batch *b = s->args->batch;
+    QR_INVARIANT(!b->tree_mask || s->plan); /* check_rows */
     const uint32_t *depths = b->tree_mask ? s->plan->depths : NULL;
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
