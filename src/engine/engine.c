@@ -17,7 +17,6 @@
 #include "engine/sequence_setup.h"
 #include "engine/step.h"
 #include "engine/vector.h"
-#include "tokenizer/vocab.h"
 #include <math.h>
 #include <sched.h>
 #include <unistd.h>
@@ -234,7 +233,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
         .max_seqs = capacity->max_seqs,
         .max_draft_tokens = p->max_draft_tokens,
         .cache_tokens = capacity->cache_tokens,
-        .tokenizer_bytes = qr_vocab_bytes(e->tokenizer),
+        .tokenizer_bytes = qr_engine_tokenizer_bytes(e),
         .max_adapter_rank = p->max_adapter_rank,
         .state_bytes = capacity->state_bytes,
         .n_state_checkpoints = capacity->n_checkpoints,

@@ -5,6 +5,7 @@
 #include "engine/model_kind.h"
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
+#include "tokenizer/vocab.h"
 
 static quire_status open_own_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                        struct quire_error *err)
@@ -28,6 +29,11 @@ quire_status qr_engine_open_tokenizer(struct quire_engine *e, const struct quire
     const quire_status s = open_own_tokenizer(e, p, err);
     e->tokenizer = e->own_tokenizer;
     return s;
+}
+
+uint64_t qr_engine_tokenizer_bytes(const struct quire_engine *e)
+{
+    return qr_vocab_bytes(e->tokenizer);
 }
 
 quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_engine_params *p,

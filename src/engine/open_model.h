@@ -8,6 +8,8 @@
 quire_status qr_engine_open_tokenizer(struct quire_engine *e, const struct quire_engine_params *p,
                                       struct quire_error *err);
 
+uint64_t qr_engine_tokenizer_bytes(const struct quire_engine *e);
+
 quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_engine_params *p,
                                   struct quire_error *err);
 
