@@ -19,6 +19,14 @@ static void arch_f32(const struct synth *s, struct gguf_writer *w, const char *k
     gguf_f32(w, name, value);
 }
 
+static void arch_array(const struct synth *s, struct gguf_writer *w, const char *key, uint32_t type,
+                       uint64_t n)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", s->arch.gguf, key);
+    gguf_array(w, name, type, n);
+}
+
 enum { FILE_TYPE_Q4_K_M = 15 }; /* of general.file_type */
 
 static void sizes(const struct synth *s, struct gguf_writer *w)
@@ -33,21 +41,82 @@ static void sizes(const struct synth *s, struct gguf_writer *w)
     arch_u32(s, w, "block_count", a->layers);
     arch_u32(s, w, "context_length", a->context);
     arch_u32(s, w, "embedding_length", a->hidden);
-    arch_u32(s, w, "feed_forward_length", a->ffn);
+    arch_u32(s, w, "feed_forward_length", a->ffn ? a->ffn : a->expert_ffn);
     arch_u32(s, w, "vocab_size", a->vocab);
+    arch_f32(s, w, "attention.layer_norm_rms_epsilon", a->eps);
+}
+
+/* Layers without attention have 0 heads of keys; Qwen 3.5 lists them instead. */
+static void attention(const struct synth *s, struct gguf_writer *w)
+{
+    const struct synth_arch *a = &s->arch;
+    const bool listed = a->mixers && !a->attention_gate;
     arch_u32(s, w, "attention.head_count", a->heads);
-    arch_u32(s, w, "attention.head_count_kv", a->kv_heads);
+    if (!listed)
+        arch_u32(s, w, "attention.head_count_kv", a->kv_heads);
+    else {
+        arch_array(s, w, "attention.head_count_kv", GGUF_INT32, a->layers);
+        for (uint32_t i = 0; i < a->layers; i++)
+            gguf_put(w->meta, synth_arch_mixer(a, i) == SYNTH_ATTENTION ? a->kv_heads : 0, 4);
+    }
     arch_u32(s, w, "attention.key_length", a->head_size);
     arch_u32(s, w, "attention.value_length", a->head_size);
-    arch_f32(s, w, "attention.layer_norm_rms_epsilon", a->eps);
-    arch_u32(s, w, "rope.dimension_count", a->head_size);
+    arch_u32(s, w, "rope.dimension_count", a->rope_dims ? a->rope_dims : a->head_size);
     arch_f32(s, w, "rope.freq_base", a->theta);
+    if (a->yarn_factor > 0) {
+        char name[64];
+        snprintf(name, sizeof name, "%s.rope.scaling.type", a->gguf);
+        gguf_text(w, name, "yarn");
+        arch_f32(s, w, "rope.scaling.factor", a->yarn_factor);
+        arch_u32(s, w, "rope.scaling.original_context_length", a->yarn_context);
+    }
     if (a->window)
         arch_u32(s, w, "attention.sliding_window", a->window);
     if (a->attention_cap > 0)
         arch_f32(s, w, "attn_logit_softcapping", a->attention_cap);
     if (a->final_cap > 0)
         arch_f32(s, w, "final_logit_softcapping", a->final_cap);
+    if (a->attention_scale > 0)
+        arch_f32(s, w, "attention.scale", a->attention_scale);
+    if (a->embedding_scale > 0)
+        arch_f32(s, w, "embedding_scale", a->embedding_scale);
+    if (a->residual_scale > 0)
+        arch_f32(s, w, "residual_scale", a->residual_scale);
+    if (a->logit_scale > 0)
+        arch_f32(s, w, "logit_scale", a->logit_scale);
+}
+
+static void recurrent_layers(const struct synth *s, struct gguf_writer *w)
+{
+    const struct synth_arch *a = &s->arch;
+    if (!a->state_heads) {
+        arch_u32(s, w, "shortconv.l_cache", a->conv_size);
+        return;
+    }
+    arch_u32(s, w, "ssm.conv_kernel", a->conv_size);
+    arch_u32(s, w, "ssm.state_size", a->state_size);
+    arch_u32(s, w, "ssm.group_count", a->state_groups);
+    arch_u32(s, w, "ssm.inner_size", a->state_heads * a->state_head_size);
+    arch_u32(s, w, "ssm.time_step_rank", a->state_heads);
+    if (!a->attention_gate)
+        return;
+    /* Qwen 3.5: the last layer of each group of four has attention; RoPE of text uses the sections
+     * of images, too, with equal positions. */
+    static const uint32_t sections[] = { 11, 11, 10, 0 };
+    arch_u32(s, w, "full_attention_interval", (uint32_t)strlen(a->mixers));
+    arch_array(s, w, "rope.dimension_sections", GGUF_INT32, 4);
+    for (int i = 0; i < 4; i++)
+        gguf_put(w->meta, sections[i], 4);
+}
+
+static void experts(const struct synth *s, struct gguf_writer *w)
+{
+    const struct synth_arch *a = &s->arch;
+    arch_u32(s, w, "expert_count", a->n_experts);
+    arch_u32(s, w, "expert_used_count", a->n_used);
+    arch_u32(s, w, "expert_feed_forward_length", a->expert_ffn);
+    if (a->shared_ffn)
+        arch_u32(s, w, "expert_shared_feed_forward_length", a->shared_ffn);
 }
 
 /* ---- tokenizer */
@@ -135,5 +204,10 @@ static void tokenizer(const struct synth *s, struct gguf_writer *w)
 void synth_metadata(const struct synth *s, struct gguf_writer *w)
 {
     sizes(s, w);
+    attention(s, w);
+    if (s->arch.mixers)
+        recurrent_layers(s, w);
+    if (s->arch.n_experts)
+        experts(s, w);
     tokenizer(s, w);
 }

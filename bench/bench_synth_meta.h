@@ -1,24 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_synth_meta.h - shape of a synthetic model, and its GGUF metadata. */
+/* bench_synth_meta.h - GGUF metadata of a synthetic model. */
 #ifndef QUIRE_BENCH_BENCH_SYNTH_META_H
 #define QUIRE_BENCH_BENCH_SYNTH_META_H
 #include "bench.h"
 #include "bench_gguf.h"
+#include "bench_synth_arch.h"
 #include "bench_weights.h"
-
-struct synth_arch {
-    const char *name, *gguf, *pre; /* of --arch; general.architecture; tokenizer.ggml.pre */
-    uint32_t layers, hidden, heads, kv_heads, head_size, ffn, vocab, context;
-    uint32_t window; /* sliding window of every other layer, 0 = none */
-    float theta, eps, attention_cap, final_cap;
-    float rope_factor; /* of llama3 RoPE scaling, 0 = none */
-    bool tied, qkv_bias, qk_norm, post_norms;
-};
 
 struct synth {
     struct synth_arch arch;
     struct bench_weight_type type; /* of most tensors */
-    struct bench_weight_type f32, q6_k;
+    struct bench_weight_type f32, q6_k, q8_0;
     bool mixed; /* Q4_K_M */
 };
 

@@ -73,6 +73,8 @@ fi
 fails 64 synth --arch nothing -o "$dir/x.gguf"
 fails 64 synth --arch tiny --type int3 -o "$dir/x.gguf"
 fails 64 synth --arch tiny
+fails 64 synth --arch gpt-oss-20b --type q4_k -o "$dir/x.gguf" # rows of 2880
+fails 69 synth --arch lfm2-1.2b --lora-rank 4 -o "$dir/x.gguf"
 fails 73 synth --arch tiny -o "$dir/no/such/folder"
 mkdir "$dir/special" "$dir/special/directory"
 mkfifo "$dir/special/fifo"
@@ -95,8 +97,9 @@ done
 cmp "$dir/$type.gguf" "$dir/again.gguf" || fail "the files of one seed differ"
 prints 6 model -m "$dir/q4_0.gguf" -p 20 -n 3 -d 0,100 -b 1,3 -ctk bf16,fp8 --compute native,f32
 if [ -n "$eval" ]; then
-    for arch in llama-1b qwen2.5-1.5b qwen3-0.6b gemma2-2b; do
-        "$bench" synth --arch $arch --type q4_0 --layers 1 -o "$dir/arch.gguf" >/dev/null
+    # the first layers with attention of the hybrids: lfm2 2, qwen3.5 3, granite 5
+    for arch in llama-1b:1 qwen2.5-1.5b:1 qwen3-0.6b:1 gemma2-2b:1 lfm2-1.2b:3 granite-4-h-tiny:6 qwen3.5-4b:4; do
+        "$bench" synth --arch ${arch%:*} --type q4_0 --layers ${arch#*:} -o "$dir/arch.gguf" >/dev/null
         "$eval" logits -m "$dir/arch.gguf" -p 'the inn' >"$dir/out" || fail "$arch cannot be opened"
         [ "$(wc -l <"$dir/out")" = 10 ] || fail "$arch: $(cat "$dir/out")"
     done
