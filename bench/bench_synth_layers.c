@@ -198,14 +198,12 @@ void synth_tensors(const struct synth_arch *a, void (*put)(void *user, const str
                                           .content = SYNTH_ROPE_FACTORS,
                                           .dims = { a->head_size / 2 },
                                           .n_dims = 1 };
-    struct synth_tensor norm = { .name = "output_norm.weight",
-                                 .content = SYNTH_ONES,
-                                 .dims = { a->hidden },
-                                 .n_dims = 1 };
-    const struct synth_tensor head = { .name = "output.weight",
-                                       .role = SYNTH_HEAD,
-                                       .dims = { a->hidden, a->vocab },
-                                       .n_dims = 2 };
+    struct synth_tensor norm = {
+        .name = "output_norm.weight", .content = SYNTH_ONES, .dims = { a->hidden }, .n_dims = 1
+    };
+    const struct synth_tensor head = {
+        .name = "output.weight", .role = SYNTH_HEAD, .dims = { a->hidden, a->vocab }, .n_dims = 2
+    };
     put(user, &embedding);
     if (a->rope_factor > 0)
         put(user, &factors);

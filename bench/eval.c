@@ -28,6 +28,8 @@ static const struct {
       "-m MODEL --reference MODEL -f FILE    compare the probabilities of two models for a text" },
     { "calibrate", eval_calibrate,
       "-m MODEL -f FILE --out F    write the scales that an fp8 cache needs for a text" },
+    { "imatrix", eval_imatrix,
+      "-m MODEL.gguf -f FILE --out F    write which inputs of matrices matter for a text" },
     { "kv", eval_kv, "-m MODEL -f FILE    compare the logits of all KV dtypes with those of f32" },
     { "tools", eval_tools,
       "FILE.jsonl...    parse model outputs with tool calls, whole and at every cut" },

@@ -38,6 +38,7 @@ int eval_logits(const struct eval_options *o);
 int eval_perplexity(const struct eval_options *o);
 int eval_divergence(const struct eval_options *o);
 int eval_calibrate(const struct eval_options *o);
+int eval_imatrix(const struct eval_options *o);
 int eval_kv(const struct eval_options *o);
 int eval_schema(const struct eval_options *o);
 int eval_tools(const struct eval_options *o);

@@ -207,6 +207,8 @@ struct eval_run *eval_run_open_decoder(const struct eval_options *o, uint32_t ma
     return NULL;
 }
 
+struct quire_context *eval_run_context(const struct eval_run *r) { return r->context; }
+
 const struct quire_model *eval_run_model(const struct eval_run *r) { return r->model; }
 const struct quire_model_info *eval_run_info(const struct eval_run *r) { return &r->info; }
 

@@ -15,6 +15,7 @@ void eval_run_close(struct eval_run *r);
 struct eval_run *eval_run_open_decoder(const struct eval_options *o, uint32_t max_tokens,
                                        int *code);
 const struct quire_model *eval_run_model(const struct eval_run *r);
+struct quire_context *eval_run_context(const struct eval_run *r);
 const struct quire_model_info *eval_run_info(const struct eval_run *r);
 
 /* Runs the encoder over whole sequences in one pass. Outputs as in struct quire_encode_args;

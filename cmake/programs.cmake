@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # quire-chat, quire-eval, quire-quantize and quire-bench. They include <quire/...> and json/ only, except for
-# quire-quantize and parts of quire-bench.
+# quire-quantize, eval_imatrix.c and parts of quire-bench.
 set(QUIRE_BUNDLED ${PROJECT_SOURCE_DIR}/models/quire-tiny/quire-tiny.gguf)
 if(EXISTS ${QUIRE_BUNDLED})
   set_source_files_properties(${PROJECT_SOURCE_DIR}/chat/bundled.c PROPERTIES OBJECT_DEPENDS ${QUIRE_BUNDLED})
@@ -16,10 +16,10 @@ endif()
 
 if(QUIRE_BUILD_BENCH AND QUIRE_WITH_TEXT)
   file(GLOB eval_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/eval*.c ${PROJECT_SOURCE_DIR}/bench/json_slice.c
-    ${PROJECT_SOURCE_DIR}/bench/tensor_file.c
+    ${PROJECT_SOURCE_DIR}/bench/tensor_file.c ${PROJECT_SOURCE_DIR}/bench/bench_gguf.c
     ${PROJECT_SOURCE_DIR}/chat/file_faults.c)
   add_executable(quire-eval ${eval_sources})
-  target_link_libraries(quire-eval PRIVATE quire quire_json quire_flags ${QUIRE_LIBM})
+  target_link_libraries(quire-eval PRIVATE quire_internal ${QUIRE_LIBM})
 endif()
 
 # quire-quantize links the readers of GGUF files, and shares files with quire-eval and quire-bench.

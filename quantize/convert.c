@@ -51,11 +51,21 @@ struct chunk {
     uint32_t type; /* of the new file */
     size_t k, row_before, row_after, n_rows;
     uint8_t *before, *after;
+    const float *importance; /* [matrices][k]; NULL: all columns alike */
+    uint64_t n_matrices, matrix_rows, first_row;
     float *rows; /* [team size][2 k] */
     atomic_size_t next;
     atomic_bool not_finite;
     double *sums; /* [team size][2]: of squared errors, of squares */
 };
+
+/* Of a row of the chunk. */
+static const float *importance_of(const struct chunk *c, size_t row)
+{
+    if (!c->importance || c->n_matrices == 1)
+        return c->importance;
+    return c->importance + (c->first_row + row) / c->matrix_rows * c->k;
+}
 
 static void encode_rows(void *user, const struct quire_team *team)
 {
@@ -70,7 +80,7 @@ static void encode_rows(void *user, const struct quire_team *team)
                 atomic_store(&c->not_finite, true);
         if (atomic_load(&c->not_finite))
             return;
-        encode_row(c->type, x, c->k, NULL, after);
+        encode_row(c->type, x, c->k, importance_of(c, row), after);
         qr_weight_dequantize(c->type, after, c->k, y);
         for (size_t i = 0; i < c->k; i++) {
             c->sums[2 * rank] += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
@@ -147,7 +157,14 @@ static quire_status write_tensor(const struct conversion *c, size_t index, struc
                  max_rows = n_rows < per_chunk ? (size_t)n_rows : per_chunk;
     struct chunk k = { .tensor = t, .type = plan_type(&c->plan, t), .k = (size_t)t->dims[0] };
     struct buffers b = { 0 };
+    float *importance = NULL;
     quire_status s = QUIRE_OK;
+    if (c->importance && k.type != t->type)
+        s = importance_read(c->importance, t, &importance, &k.n_matrices, err);
+    if (s != QUIRE_OK)
+        return s;
+    k.importance = importance;
+    k.matrix_rows = t->dims[1];
     if (!qr_weight_row_bytes(t->type, k.k, &k.row_before) ||
         !qr_weight_row_bytes(k.type, k.k, &k.row_after) ||
         !alloc_buffers(&b, &k, max_rows, quire_threads_count(c->threads)))
@@ -158,12 +175,14 @@ static quire_status write_tensor(const struct conversion *c, size_t index, struc
     k.sums = b.sums;
     for (uint64_t row = 0; s == QUIRE_OK && row < n_rows; row += k.n_rows) {
         k.n_rows = n_rows - row < max_rows ? (size_t)(n_rows - row) : max_rows;
+        k.first_row = row;
         atomic_store(&k.next, 0);
         s = write_rows(c, &k, index, row, w, err);
     }
     if (s == QUIRE_OK)
         report(c, &k, index);
     free_buffers(&b);
+    free(importance);
     gguf_pad(w);
     return s;
 }

@@ -12,7 +12,7 @@
 #include <sysexits.h>
 
 struct options {
-    const char *input, *output, *text;
+    const char *input, *output, *text, *imatrix;
     const struct scheme *scheme;
     uint32_t threads;
     bool pure, quiet, requantize;
@@ -27,15 +27,17 @@ static void print_help(void)
            "      --type TYPE          type of most matrices:");
     for (size_t i = 0; (s = scheme_at(i)); i++)
         printf("%s%s", i % 8 ? " " : "\n                           ", s->name);
-    printf(";\n"
-           "                           _M: some matrices of some layers get Q6_K\n"
-           "      --pure               the output matrix gets TYPE, too, not Q6_K\n"
-           "      --allow-requantize   round weights that are rounded already\n"
-           "      --text FILE          print the KL divergence from the source for this text\n"
-           "  -t, --threads N          number of threads (default: automatic)\n"
-           "  -q, --quiet              print the totals only\n"
-           "  -h, --help               print this help and exit\n"
-           "      --version            print the version and exit\n");
+    printf(
+        ";\n"
+        "                           _M: some matrices of some layers get Q6_K\n"
+        "      --imatrix FILE       weigh errors by a file of quire-eval imatrix or llama-imatrix\n"
+        "      --pure               the output matrix gets TYPE, too, not Q6_K\n"
+        "      --allow-requantize   round weights that are rounded already\n"
+        "      --text FILE          print the KL divergence from the source for this text\n"
+        "  -t, --threads N          number of threads (default: automatic)\n"
+        "  -q, --quiet              print the totals only\n"
+        "  -h, --help               print this help and exit\n"
+        "      --version            print the version and exit\n");
 }
 
 /* For the shell completion: NAMES|VALUE|file or the possible values. */
@@ -45,7 +47,8 @@ static void list_options(void)
     printf("-o --output|FILE|file\n--type|TYPE|");
     for (size_t i = 0; (s = scheme_at(i)); i++)
         printf("%s%s", i ? " " : "", s->name);
-    printf("\n--text|FILE|file\n-t --threads|N|\n--pure||\n--allow-requantize||\n-q --quiet||\n"
+    printf("\n--imatrix|FILE|file\n--text|FILE|file\n-t "
+           "--threads|N|\n--pure||\n--allow-requantize||\n-q --quiet||\n"
            "-h --help||\n--version||\n");
 }
 
@@ -69,10 +72,11 @@ static bool parse_threads(const char *text, uint32_t *out)
 /* Returns an exit code, or -1 to go on. */
 static int read_options(struct options *o, int argc, char **argv)
 {
-    enum { TYPE = 256, PURE, REQUANTIZE, TEXT, VERSION, LIST };
+    enum { TYPE = 256, IMATRIX, PURE, REQUANTIZE, TEXT, VERSION, LIST };
     static const struct option names[] = {
         { "output", required_argument, NULL, 'o' },
         { "type", required_argument, NULL, TYPE },
+        { "imatrix", required_argument, NULL, IMATRIX },
         { "pure", no_argument, NULL, PURE },
         { "allow-requantize", no_argument, NULL, REQUANTIZE },
         { "text", required_argument, NULL, TEXT },
@@ -92,6 +96,8 @@ static int read_options(struct options *o, int argc, char **argv)
             return usage_error("--threads: '%s' is no number up to 1024", optarg);
         else if (c == TEXT)
             o->text = optarg;
+        else if (c == IMATRIX)
+            o->imatrix = optarg;
         else if (c == 'h')
             return print_help(), 0;
         else if (c == VERSION)
@@ -164,10 +170,17 @@ static int quantize(const struct options *o)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_threads_params tp;
     struct qr_gguf *source = NULL;
+    struct importance *importance = NULL;
     struct conversion c = { .quiet = o->quiet };
     quire_threads_params_init(&tp, sizeof tp);
     tp.n_threads = o->threads;
     quire_status s = qr_gguf_open(o->input, NULL, NULL, &source, &err);
+    const char *failed = o->input;
+    if (s == QUIRE_OK && o->imatrix) {
+        s = importance_open(o->imatrix, &importance, &err);
+        failed = s == QUIRE_OK ? o->input : o->imatrix;
+    }
+    c.importance = importance;
     if (s == QUIRE_OK)
         s = make_plan(o, source, &c.plan, &err);
     if (s == QUIRE_OK)
@@ -179,7 +192,8 @@ static int quantize(const struct options *o)
         print_totals(&c);
     quire_threads_destroy(c.threads);
     qr_gguf_close(source);
-    return s == QUIRE_OK ? 0 : eval_fail(o->input, s, &err);
+    importance_close(importance);
+    return s == QUIRE_OK ? 0 : eval_fail(failed, s, &err);
 }
 
 int main(int argc, char **argv)

@@ -75,6 +75,45 @@ cmp "$out" "$dir/one.gguf" || fail "the result depends on the number of threads"
 run 0 "$model" -o "$out" --type bf16 --allow-requantize --pure -q --text "$dir/text"
 at_most 0.0001
 
+# ---- Importance matrices: the same for any number of threads, and less loss in a trained model
+
+head -c 12000 "$root/models/quire-tiny/eval/conversations.jsonl" >"$dir/sample"
+tail -c 6000 "$root/models/quire-tiny/eval/conversations.jsonl" >"$dir/other"
+"$eval" imatrix -m "$model" -f "$dir/sample" --out "$dir/imatrix.gguf" -t 2 >"$dir/log" || fail "imatrix: $(cat "$dir/log")"
+says "importance in "
+"$eval" imatrix -m "$model" -f "$dir/sample" --out "$dir/again.gguf" -t 1 >/dev/null
+cmp "$dir/imatrix.gguf" "$dir/again.gguf" || fail "importance depends on the number of threads"
+for type in q4_0 q4_k; do
+    run 0 "$model" -o "$out" --type $type --allow-requantize -q --text "$dir/other"
+    kl=$(sed -n 's/^KL divergence \([0-9.]*\).*/\1/p' "$dir/log")
+    run 0 "$model" -o "$out" --type $type --allow-requantize -q --text "$dir/other" --imatrix "$dir/imatrix.gguf"
+    echo "$type: KL divergence $kl, with importance $(sed -n 's/^KL divergence \([0-9.]*\).*/\1/p' "$dir/log")"
+    at_most "$(awk "BEGIN { print 0.9 * $kl }")"
+done
+rm -f "$out"
+run 66 "$model" -o "$out" --type q4_0 --allow-requantize --imatrix "$dir/none.gguf"
+run 65 "$model" -o "$out" --type q4_0 --allow-requantize --imatrix "$dir/text"
+run 65 "$model" -o "$out" --type q4_0 --allow-requantize --imatrix "$model"
+says "general.type is 'model', not imatrix"
+head -c 30000 "$dir/imatrix.gguf" >"$dir/short.gguf"
+run 65 "$model" -o "$out" --type q4_0 --allow-requantize --imatrix "$dir/short.gguf"
+if command -v python3 >/dev/null; then
+    # numbers lie behind the directory: the last tensor's count, and a column before it
+    for at in 32 64; do
+        python3 -c 'import sys
+data = bytearray(open(sys.argv[1], "rb").read())
+at = len(data) - int(sys.argv[3])
+data[at:at + 4] = b"\x00\x00\xc0\x7f"
+open(sys.argv[2], "wb").write(data)' "$dir/imatrix.gguf" "$dir/nan.gguf" $at
+        run 65 "$model" -o "$out" --type q4_0 --allow-requantize --imatrix "$dir/nan.gguf"
+        says "negative or not finite"
+    done
+fi
+[ ! -e "$out" ] || fail "a file was left behind"
+"$eval" imatrix -m "$model" --out "$dir/again.gguf" >/dev/null 2>&1 && fail "imatrix without a text"
+"$eval" imatrix -m "$model" -f "$dir/none" --out "$dir/again.gguf" >/dev/null 2>&1 && fail "imatrix of no file"
+"$eval" imatrix -m "$model" -f "$dir/other" --out "$dir/no/such/folder" >/dev/null 2>&1 && fail "imatrix to no folder"
+
 # ---- Reference files: no worse than those of the public quantiser, which have the same size. Text this short leaves
 # an uncertainty of some per cent.
 
@@ -104,6 +143,16 @@ run 0 "$gguf/mixtral-bf16.gguf" -o "$out" --type q8_0
 says "blk.0.ffn_down_exps.weight"
 "$eval" divergence -m "$out" --reference "$gguf/mixtral-bf16.gguf" -f "$dir/text" >"$dir/log"
 at_most 0.05
+
+# experts have an importance each; that of another model is refused
+"$eval" imatrix -m "$gguf/mixtral-bf16.gguf" -f "$dir/text" --out "$dir/imatrix.gguf" >/dev/null
+run 0 "$gguf/mixtral-bf16.gguf" -o "$out" --type q4_0 -q --imatrix "$dir/imatrix.gguf" --text "$dir/text"
+at_most 2
+run 65 "$gguf/llama_h256-bf16.gguf" -o "$out" --type q4_0 --imatrix "$dir/imatrix.gguf"
+says " has other sizes"
+"$eval" imatrix -m "$shared/goldens/llama" -f "$dir/text" --out "$dir/again.gguf" >/dev/null 2>"$dir/log" &&
+    fail "imatrix of a folder"
+says "is no GGUF file"
 
 # a weight that is not finite is refused by name, and nothing stays behind
 python3 - "$gguf/llama-f32.gguf" "$dir/nan.gguf" <<'END' 2>/dev/null || exit 0

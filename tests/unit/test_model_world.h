@@ -15,6 +15,7 @@ struct world {
     struct quire_model_info info;
     uint32_t n_groups;
     uint32_t step_threads;                 /* n_threads of the steps */
+    float *hidden;                         /* [layers + 1][rows][width] of the steps, or NULL */
     int32_t tables[2][MAX_GROUPS][BLOCKS]; /* of both sequences */
 };
 
@@ -126,6 +127,7 @@ static inline void step(struct world *w, const int32_t *ids, const int32_t begin
                                              .logits = logits,
                                              .logits_rows = rows,
                                              .n_logits = (uint32_t)starts[2],
+                                             .hidden = w->hidden,
                                              .n_threads = w->step_threads };
     const quire_status s = quire_context_forward(w->context, &args, &err);
     if (s != QUIRE_OK)

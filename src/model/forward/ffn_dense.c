@@ -3,6 +3,7 @@
 #include "model/forward/ffn_dense.h"
 #include "base/threads.h"
 #include "model/forward/ffn_activate.h"
+#include "model/forward/input_sums.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
 #include <string.h>
@@ -112,13 +113,14 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     const struct qr_adapter_site site = { roles->down, (uint32_t)(layer - ctx->model->layers), 0 };
     const struct qr_projection projection = { down, layer->vec[roles->down_bias], out, site };
     unsigned forms = qr_linear_act_forms(down, ctx->model->compute);
-    if (qr_adapter_updates(s, &site))
-        forms |= QR_ACT_F32; /* adapters read the f32 rows */
+    if (qr_adapter_updates(s, &site) || ctx->input_sums)
+        forms |= QR_ACT_F32; /* they read the f32 rows */
     struct qr_act x, inner;
     qr_convert_input(s, &x, in, 2, src, s->n_tokens, team);
     qr_act_init(&inner, forms, ctx->gate, down->k, s->n_tokens, down->k, ctx->gate_memory);
     const struct ffn f = { s, layer, roles, &x, &inner, qr_thread_state(s, team) };
     run_inner(&f, team);
+    qr_input_sums_add(s, &down, 1, ctx->gate, s->n_tokens, team);
     qr_project(s, &inner, &projection, 1, team);
     quire_team_barrier(team);
 }

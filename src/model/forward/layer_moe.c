@@ -4,6 +4,7 @@
 #include "base/threads.h"
 #include "model/forward/ffn_activate.h"
 #include "model/forward/ffn_dense.h"
+#include "model/forward/input_sums.h"
 #include "model/forward/moe_route.h"
 #include "model/forward/projection.h"
 #include <math.h>
@@ -231,10 +232,13 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
                                  down_site = { QR_W_EXPERT_DOWN, i, 0 };
     const float *inner = gate != up ? b->gate : b->up;
     qr_convert_input(s, &act, in, 2, b->in, n_assignments, team);
+    qr_input_sums_add_places(s, layer, QR_W_EXPERT_UP, b->in, team);
+    qr_input_sums_add_places(s, layer, QR_W_EXPERT_GATE, b->in, team);
     qr_adapter_experts_down(s, in_sites, gate != up ? 2 : 1, b->in, up->k, team);
     for_panels(s, layer, QR_W_EXPERT_UP, &act, run_in, team);
     quire_team_barrier(team);
     qr_convert_input(s, &act, &down, 1, inner, n_assignments, team);
+    qr_input_sums_add_places(s, layer, QR_W_EXPERT_DOWN, inner, team);
     qr_adapter_experts_down(s, &down_site, 1, inner, down->k, team);
     for_panels(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
     quire_team_barrier(team);

@@ -3,6 +3,7 @@
 #include "model/forward/projection.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "model/forward/input_sums.h"
 #include "model/forward/thread_state.h"
 
 void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct qr_packed *const *w,
@@ -23,6 +24,7 @@ void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct 
     qr_act_convert_rows(act, model->kernels, begin, end);
     if (!replicated)
         quire_team_barrier(team);
+    qr_input_sums_add(s, w, n, src, m, team);
 }
 
 /* Adds the adapters' part to a block of a product. */

@@ -157,11 +157,12 @@ struct quire_context {
     struct qr_step_adapters adapters;
     float *head_in;  /* [max_logits][hidden] input of the LM head */
     float *head_mid; /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
-    uint32_t *all_rows;            /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
-    uint32_t *positions, *lengths; /* [max_rows] position and rotary length of each row */
-    uint32_t *last_rows;           /* [max_seqs] rows whose logits are computed by default */
-    uint32_t *row_ids;             /* [max_logits] rows of qr_context_row_logits() */
-    uint32_t n_step_tokens;        /* rows of the last decoder step */
+    uint32_t *all_rows;               /* [max_logits] 0, 1, 2, ... for encoders, else NULL */
+    uint32_t *positions, *lengths;    /* [max_rows] position and rotary length of each row */
+    uint32_t *last_rows;              /* [max_seqs] rows whose logits are computed by default */
+    uint32_t *row_ids;                /* [max_logits] rows of qr_context_row_logits() */
+    uint32_t n_step_tokens;           /* rows of the last decoder step */
+    struct qr_input_sums *input_sums; /* borrowed; NULL: inputs are not summed (input_sums.h) */
     void *act_memory;  /* activation forms of a matmul's input, overwritten by the next matmul */
     void *gate_memory; /* activation forms of `gate`, written while act_memory is read */
     struct qr_thread_buffers per_thread;
