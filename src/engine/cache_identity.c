@@ -66,10 +66,13 @@ static void hash_scalars(uint64_t *h, const struct qr_model_config *c)
     HASH(*h, c->temperature_floor);
     HASH(*h, c->temperature_scale);
     HASH(*h, c->temperature_everywhere);
+    HASH(*h, c->qk_norm_after_rope);
+    HASH(*h, c->moe.sparsemixer_margin);
     for (uint32_t i = 0; i < c->n_layers; i++) {
         HASH(*h, c->layers[i].window);
         HASH(*h, c->layers[i].rope);
         HASH(*h, c->layers[i].chunked);
+        HASH(*h, c->layers[i].xielu);
     }
 }
 
@@ -81,6 +84,7 @@ static void hash_rope(uint64_t *h, const struct qr_model_config *c, float *row)
         HASH(*h, r->kind);
         HASH(*h, r->original_context);
         HASH(*h, r->cos_sin_scale);
+        HASH(*h, r->clockwise);
         for (uint64_t above = 0; above < 2; above++) {
             qr_rope_inv_freq(r, r->original_context + above, row);
             *h = qr_fnv1a(*h, row, r->dim / 2 * sizeof *row);

@@ -13,6 +13,7 @@
 #include "model/load/weights.h"
 #include "model/recurrent_weights.h"
 #include "model/state_layout.h"
+#include "model/xielu.h"
 #include <math.h>
 #include <string.h>
 
@@ -68,6 +69,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
     QR_TRY(qr_model_group_layers(m, err));
     QR_TRY(qr_model_prepare_recurrent(m, err));
+    QR_TRY(qr_model_prepare_xielu(m, err));
     QR_TRY(qr_model_place_states(m, err));
     QR_TRY(qr_kv_scales_load(m, err));
     qr_weights_release_source(m->weights);

@@ -23,10 +23,10 @@ static inline void say_rope(struct text *t, const struct qr_rope_config *r)
 {
     say(t,
         "rope kind %d scaling %d dim %u original %u theta %.9g factor %.9g low %g high %g fast %g "
-        "slow %g truncate %d scale %.9g\n",
+        "slow %g truncate %d clockwise %d scale %.9g\n",
         (int)r->kind, (int)r->scaling, r->dim, r->original_context, r->theta, r->factor,
         r->low_freq_factor, r->high_freq_factor, r->beta_fast, r->beta_slow, r->truncate,
-        (double)r->cos_sin_scale);
+        r->clockwise, (double)r->cos_sin_scale);
     for (uint32_t i = 0; r->factors_short && i < r->dim / 2; i++)
         say(t, "%.9g ", (double)r->factors_short[i]);
     for (uint32_t i = 0; r->factors_long && i < r->dim / 2; i++)
@@ -70,6 +70,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
         (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
         c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
+    say(t, "qk norm after rope %d, sub norms %d, sparsemixer %.9g\n", c->qk_norm_after_rope,
+        c->sub_norms, (double)c->moe.sparsemixer_margin);
     say(t, "attention %.9g cap %.9g clip %g alibi %g %g sinks %d qk %d\n",
         (double)c->attention_scale, (double)c->attention_softcap, (double)c->clip_qkv,
         (double)c->alibi_max_bias, (double)c->alibi_scale, c->sinks, (int)c->qk_norm);
@@ -182,6 +184,14 @@ static const char *const golden_dirs[] = {
     "glm4_moe_lite",
     "minimax_m2",
     "mistral4",
+    "apertus",
+    "bitnet",
+    "granite_swa",
+    "granitemoe_swa",
+    "hunyuan_v1_moe",
+    "minicpm3",
+    "nanochat",
+    "phimoe",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

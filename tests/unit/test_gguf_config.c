@@ -61,6 +61,10 @@ static void test_bad_values(void **state)
         QUIRE_E_FORMAT, "sliding_window");
     bad("phi3", (struct entry){ "phi3.rope.scaling.type", QR_GGUF_STRING, 0, "longrope" },
         QUIRE_E_FORMAT, "tensor rope_factors_long.weight is missing");
+    bad("apertus", (struct entry){ "apertus.vocab_size", QR_GGUF_U32, 320, NULL }, QUIRE_E_FORMAT,
+        "xielu.alpha_p is missing");
+    bad("apertus", (struct entry){ "xielu.alpha_p", QR_GGUF_ARRAY, 0, "11" }, QUIRE_E_FORMAT,
+        "xielu.alpha_p must list 4 numbers");
     bad("phi9", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_UNSUPPORTED,
         "general.architecture phi9");
 }

@@ -51,6 +51,41 @@ static void routes_by_softmax(void **state)
         assert_float_equal(v[i], w[i] / 2, 1e-6f);
 }
 
+static void routes_by_sparsemixer(void **state)
+{
+    (void)state;
+    uint32_t e[6];
+    float w[6];
+    struct qr_moe_config m = plain;
+    m.gating = QR_GATING_SPARSEMIXER;
+    m.top_k = 2;
+    m.sparsemixer_margin = 0.02f;
+    /* (5 - 4.95) / 5 is within the margin of expert 1, (5 - 4.8) / 5 is not; without expert 1,
+     * (4.95 - 4.8) / 4.95 is not within the margin of expert 3 either */
+    const float scores[] = { 4.8f, 5, -60, 4.95f, 0, 1 };
+    route(m, scores, NULL, e, w);
+    assert_true(e[0] == 1 && e[1] == 3);
+    assert_float_equal(w[0], (float)(1 / (1 + exp(-0.05))), 1e-6f);
+    assert_float_equal(w[1], 1, 0);
+    /* large negative scores count relative to their own size; sums are not renormalized */
+    const float negative[] = { -100, -101, -1000, -102, -103, -104 };
+    m.renormalize = true;
+    m.weights_scale = 2;
+    route(m, negative, NULL, e, w);
+    assert_true(e[0] == 0 && e[1] == 1);
+    assert_float_equal(w[0], (float)(1 / (1 + exp(-1) + exp(-2))), 1e-6f);
+    assert_float_equal(w[1], (float)(1 / (1 + exp(-1) + exp(-2))), 1e-6f);
+    /* all equal to zero: 0 / 0 counts as within the margin */
+    const float zeros[6] = { 0 };
+    route(m, zeros, NULL, e, w);
+    assert_true(e[0] == 0 && e[1] == 1);
+    assert_float_equal(w[0], 1 / 6.0f, 1e-6f);
+    assert_float_equal(w[1], 1 / 5.0f, 1e-6f);
+    const float unknown[] = { NAN, NAN, NAN, NAN, NAN, NAN };
+    route(m, unknown, NULL, e, w);
+    assert_true(e[0] < 6 && e[1] < 6 && e[0] != e[1]);
+}
+
 static void routes_by_sigmoid_and_groups(void **state)
 {
     (void)state;
@@ -223,9 +258,13 @@ static void allocation_failures(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(routes_by_softmax), cmocka_unit_test(routes_by_sigmoid_and_groups),
-        cmocka_unit_test(routes_garbage),    cmocka_unit_test(same_bits),
-        cmocka_unit_test(exact_memory),      cmocka_unit_test(allocation_failures),
+        cmocka_unit_test(routes_by_softmax),
+        cmocka_unit_test(routes_by_sparsemixer),
+        cmocka_unit_test(routes_by_sigmoid_and_groups),
+        cmocka_unit_test(routes_garbage),
+        cmocka_unit_test(same_bits),
+        cmocka_unit_test(exact_memory),
+        cmocka_unit_test(allocation_failures),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

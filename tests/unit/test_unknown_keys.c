@@ -6,6 +6,7 @@
 #include "test_config.h"
 #include "test_hf.h"
 #include "test_published_keys.h"
+#include "test_published_keys_later.h"
 
 static void model(char out[8192], const char *type, const char *more)
 {
@@ -13,13 +14,28 @@ static void model(char out[8192], const char *type, const char *more)
     assert_true(n < 8192);
 }
 
+enum {
+    N_FIRST = sizeof published / sizeof *published,
+    N_PUBLISHED = N_FIRST + sizeof published_later / sizeof *published_later
+};
+
+static const char *type_of(size_t i)
+{
+    return i < N_FIRST ? published[i].type : published_later[i - N_FIRST].type;
+}
+
+static const char *keys_of(size_t i)
+{
+    return i < N_FIRST ? published[i].keys : published_later[i - N_FIRST].keys;
+}
+
 static void test_published(void **state)
 {
     (void)state;
     char json[8192], keys[8000];
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        snprintf(keys, sizeof keys, TODAY "%s", published[i].keys);
-        model(json, published[i].type, keys);
+    for (size_t i = 0; i < N_PUBLISHED; i++) {
+        snprintf(keys, sizeof keys, TODAY "%s", keys_of(i));
+        model(json, type_of(i), keys);
         struct qr_model_config c = good(json);
         qr_model_config_free(&c);
     }
@@ -32,15 +48,15 @@ static void test_every_family(void **state)
     static const char *const values[] = { "3", "-0.5", "true", "\"cubic\"", "[1]", "{\"a\":1}" },
                              *const off[] = { "null", "false", "0", "0.0", "\"\"", "[]", "{}" };
     char json[8192], keys[8000];
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+    for (size_t i = 0; i < N_PUBLISHED; i++) {
         for (size_t k = 0; k < sizeof values / sizeof *values; k++) {
-            snprintf(keys, sizeof keys, "%s,\"warp_factor\":%s", published[i].keys, values[k]);
-            model(json, published[i].type, keys);
+            snprintf(keys, sizeof keys, "%s,\"warp_factor\":%s", keys_of(i), values[k]);
+            model(json, type_of(i), keys);
             bad(json, QUIRE_E_UNSUPPORTED, "config.json: warp_factor = ");
         }
         for (size_t k = 0; k < sizeof off / sizeof *off; k++) {
-            snprintf(keys, sizeof keys, "%s,\"warp_factor\":%s", published[i].keys, off[k]);
-            model(json, published[i].type, keys);
+            snprintf(keys, sizeof keys, "%s,\"warp_factor\":%s", keys_of(i), off[k]);
+            model(json, type_of(i), keys);
             struct qr_model_config c = good(json);
             qr_model_config_free(&c);
         }

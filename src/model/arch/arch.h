@@ -14,6 +14,7 @@ enum qr_window_rule {
     QR_WINDOW_FROM,           /* with use_sliding_window, layers from max_window_layers on (Qwen) */
     QR_WINDOW_PERIODIC,       /* all but the last layer of every window_period layers (Gemma) */
     QR_WINDOW_PERIODIC_FIRST, /* all but the first layer of every period (ModernBERT) */
+    QR_WINDOW_LISTED,         /* those that layer_types lists, which must not be missing */
     QR_WINDOW_LOCAL, /* layers that attention_layers or attention_types call local (GPT-Neo) */
 };
 
@@ -70,6 +71,8 @@ struct qr_arch {
     enum qr_activation activation, gated_activation; /* gated_activation: see hf_gate_in_name */
     bool gated;                                      /* feed-forward with a gate */
     enum qr_qk_norm qk_norm;
+    bool qk_norm_after_rope;
+    bool sub_norms;          /* see qr_model_config */
     bool scaled_embedding;   /* embeddings are multiplied by sqrt(hidden) */
     bool unscaled_attention; /* scores are plain dot products */
     bool learned_positions;
@@ -98,13 +101,14 @@ struct qr_arch {
     enum qr_window_rule hf_window;
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;
-    struct qr_bias_config hf_bias; /* biases of every model of the family */
-    const char *hf_bias_key;       /* biases of all matrices except the LM head */
-    const char *hf_qkv_bias_key;   /* biases of q, k and v */
-    bool hf_attention_bias;        /* attention_bias: biases of q, k, v and o */
-    bool hf_mlp_bias;              /* mlp_bias: biases of the feed-forward */
-    const char *hf_norm_bias_key;  /* biases of norms */
-    bool hf_auto_ffn;              /* block_auto_adjust_ff_dim and related keys (LFM2) */
+    struct qr_bias_config hf_bias;  /* biases of every model of the family */
+    const char *hf_bias_key;        /* biases of all matrices except the LM head */
+    const char *hf_qkv_bias_key;    /* biases of q, k and v */
+    bool hf_attention_bias;         /* attention_bias: biases of q, k, v and o */
+    bool hf_mlp_bias;               /* mlp_bias: biases of the feed-forward */
+    const char *hf_norm_bias_key;   /* biases of norms */
+    const char *hf_output_bias_key; /* bias of the LM head */
+    bool hf_auto_ffn;               /* block_auto_adjust_ff_dim and related keys (LFM2) */
     bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
     bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */
     bool hf_falcon_h1;       /* multipliers of Falcon-H1 */
@@ -135,6 +139,12 @@ struct qr_arch {
     const char *hf_interleave_key; /* false: RoPE is QR_ROPE_NEOX after all */
     bool hf_query_scalar;          /* attention scale = query_pre_attn_scalar ^ -1/2 */
     bool hf_gelu_is_tanh;          /* "gelu" means the tanh approximation in files of the family */
+    bool hf_clockwise_rope;        /* rotates by the negative angles */
+    bool hf_layer_rope_theta;      /* layer_rope_theta: a RoPE base per layer, 0: no RoPE */
+    bool hf_no_rope_layers;        /* no_rope_layers or no_rope_layer_interval (SmolLM3) */
+    bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
+    bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
+    bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
     bool hf_local_rope;            /* windowed layers have a RoPE set of their own */
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
     bool hf_yarn_is_longrope;         /* early files of the family use that name */
@@ -152,6 +162,7 @@ struct qr_arch {
     enum qr_rope_kind gguf_rope;
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;
+    bool gguf_minicpm;              /* factors of MiniCPM where the file has none */
     bool gguf_scaled_embedding;     /* as scaled_embedding */
     bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */
     bool gguf_rope_if_finetuned;    /* RoPE only if rope.scaling.finetuned is true */

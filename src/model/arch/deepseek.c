@@ -56,38 +56,6 @@ static const struct qr_ignored_key ignored_keys[] = {
     { 0 },
 };
 
-#define L "model.layers.%u.self_attn."
-static const struct qr_name_rule names[] = {
-    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "q_a_proj.weight" },
-    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "q_a_layernorm.weight" },
-    { QR_W_ATTN_Q, QR_SLICE_ALL, L "q_b_proj.weight" },
-    { QR_W_LATENT_KV_A, QR_SLICE_ALL, L "kv_a_proj_with_mqa.weight" },
-    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, L "kv_a_layernorm.weight" },
-    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "kv_b_proj.weight" },
-    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "kv_b_proj.weight" },
-    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "kv_b_proj.weight" },
-    { 0 },
-};
-#undef L
-
-/* Older converters wrote kv_b as one tensor; newer ones write two, with W_UK transposed. */
-#define L "blk.%u."
-static const struct qr_name_rule gguf_names[] = {
-    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "attn_q_a.weight" },
-    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "attn_q_a_norm.weight" },
-    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q_b.weight" },
-    { QR_W_LATENT_KV_A, QR_SLICE_ALL, L "attn_kv_a_mqa.weight" },
-    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, L "attn_kv_a_norm.weight" },
-    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "attn_kv_b.weight" },
-    { QR_W_LATENT_UK, QR_SLICE_ALL, L "attn_k_b.weight" },
-    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "attn_kv_b.weight" },
-    { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
-    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "attn_kv_b.weight" },
-    { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
-    { 0 },
-};
-#undef L
-
 const struct qr_arch qr_arch_deepseek_v2 = {
     .name = "deepseek_v2",
     .hf_types = { "deepseek_v2" },
@@ -104,11 +72,11 @@ const struct qr_arch qr_arch_deepseek_v2 = {
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = v2_defaults,
     .hf_ignored_keys = ignored_keys,
-    .hf_names = names,
+    .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED,
-    .gguf_names = gguf_names,
+    .gguf_names = qr_names_gguf_latent,
     .gguf_common_names = qr_names_gguf,
 };
 
@@ -128,7 +96,7 @@ const struct qr_arch qr_arch_deepseek_v3 = {
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = v3_defaults,
     .hf_ignored_keys = ignored_keys,
-    .hf_names = names,
+    .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
 };
 
@@ -169,7 +137,7 @@ const struct qr_arch qr_arch_glm4_moe_lite = {
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = glm_defaults,
     .hf_ignored_keys = ignored_keys,
-    .hf_names = names,
+    .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
 };
 
@@ -206,7 +174,7 @@ const struct qr_arch qr_arch_youtu = {
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = youtu_defaults,
     .hf_ignored_keys = youtu_ignored_keys,
-    .hf_names = names,
+    .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
 };
 
@@ -279,6 +247,6 @@ const struct qr_arch qr_arch_mistral4 = {
     .hf_common_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED,
-    .gguf_names = gguf_names,
+    .gguf_names = qr_names_gguf_latent,
     .gguf_common_names = qr_names_gguf,
 };

@@ -6,10 +6,12 @@
 /* X(name): a file of this folder defines `const struct qr_arch qr_arch_<name>`. */
 #define QR_FAMILIES(X)                                                                             \
     X(afmoe)                                                                                       \
+    X(apertus)                                                                                     \
     X(arcee)                                                                                       \
     X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \
+    X(bitnet)                                                                                      \
     X(bloom)                                                                                       \
     X(cohere2)                                                                                     \
     X(cwm)                                                                                         \
@@ -35,8 +37,12 @@
     X(gpt_oss)                                                                                     \
     X(gptj)                                                                                        \
     X(granite)                                                                                     \
+    X(granite_swa)                                                                                 \
     X(granitemoe)                                                                                  \
+    X(granitemoe_swa)                                                                              \
     X(granitemoehybrid)                                                                            \
+    X(hunyuan_v1_dense)                                                                            \
+    X(hunyuan_v1_moe)                                                                              \
     X(jais2)                                                                                       \
     X(jamba)                                                                                       \
     X(kimi_linear)                                                                                 \
@@ -46,6 +52,8 @@
     X(llama4)                                                                                      \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
+    X(minicpm)                                                                                     \
+    X(minicpm3)                                                                                    \
     X(minimax)                                                                                     \
     X(minimax_m2)                                                                                  \
     X(ministral3)                                                                                  \
@@ -54,6 +62,7 @@
     X(mixtral)                                                                                     \
     X(modernbert)                                                                                  \
     X(mpt)                                                                                         \
+    X(nanochat)                                                                                    \
     X(nemotron)                                                                                    \
     X(nemotron_h)                                                                                  \
     X(olmo)                                                                                        \
@@ -64,6 +73,7 @@
     X(opt)                                                                                         \
     X(phi)                                                                                         \
     X(phi3)                                                                                        \
+    X(phimoe)                                                                                      \
     X(qwen2)                                                                                       \
     X(qwen2_moe)                                                                                   \
     X(qwen3)                                                                                       \

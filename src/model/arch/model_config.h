@@ -21,6 +21,7 @@ enum qr_model_kind {
 enum qr_norm_kind {
     QR_NORM_RMS,         /* x / rms(x) * w */
     QR_NORM_RMS_PLUS1,   /* x / rms(x) * (1 + w) */
+    QR_NORM_RMS_PLAIN,   /* x / rms(x), without parameters */
     QR_NORM_LAYER,       /* (x - mean) / sd * w [+ b] */
     QR_NORM_LAYER_PLUS1, /* (x - mean) / sd * (1 + w) [+ b] */
     QR_NORM_LAYER_PLAIN, /* (x - mean) / sd, without parameters */
@@ -47,6 +48,7 @@ enum qr_activation {
     QR_ACT_GELU_QUICK, /* x * sigmoid(1.702 x) */
     QR_ACT_RELU,
     QR_ACT_RELU2,      /* relu(x)^2 */
+    QR_ACT_XIELU,      /* quadratic above 0, expm1 below, with parameters per layer */
     QR_ACT_SWIGLU_OAI, /* gate * sigmoid(act_alpha * gate) * (up + 1), both clamped to act_limit */
 };
 
@@ -85,12 +87,13 @@ struct qr_rope_config {
     double low_freq_factor, high_freq_factor; /* LLAMA3 */
     double beta_fast, beta_slow;              /* YARN */
     bool truncate;       /* YARN: round the correction range to whole dimensions */
+    bool clockwise;      /* rotates by the negative angles */
     float cos_sin_scale; /* multiplies cos and sin; 1 unless the scaling rule sets it */
     /* [dim / 2] each, owned by the config: LONGROPE both, FREQ_FACTORS the short ones, else NULL */
     const float *factors_short, *factors_long;
 };
 
-enum { QR_ROPE_MAX_SETS = 2, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
+enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
 
 /* Classification head of an encoder for whole sequences: out(f(x)), where x is the hidden state of
  * the first token, or with class_mean the mean of all. */
@@ -155,6 +158,12 @@ struct qr_recurrent_config {
     float out_scale;      /* multiplies the layer's output; 1 = none */
 };
 
+/* Parameters of xIELU (arXiv 2411.13010): x > 0: alpha_p x^2 + beta x; else
+ * alpha_n (expm1(min(x, eps)) - x) + beta x. Files store alphas before their softplus. */
+struct qr_xielu {
+    float alpha_p, alpha_n, beta, eps;
+};
+
 /* Per-layer parameters. */
 struct qr_layer_config {
     uint32_t n_heads, n_kv_heads;
@@ -163,17 +172,21 @@ struct qr_layer_config {
     uint8_t rope;      /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
     bool chunked;      /* chunked attention: visible keys are those of the own chunk of `window` */
     bool moe;
-    bool encoder;        /* encoder layer of an encoder-decoder */
-    bool skip_attn_norm; /* the norm before attention is omitted */
-    uint8_t mixer;       /* enum qr_mixer */
-    bool no_ffn;         /* the layer ends after its mixer */
-    bool output_norm;    /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    bool encoder;          /* encoder layer of an encoder-decoder */
+    bool skip_attn_norm;   /* the norm before attention is omitted */
+    uint8_t mixer;         /* enum qr_mixer */
+    bool no_ffn;           /* the layer ends after its mixer */
+    bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
 };
 
 enum qr_moe_gating {
     QR_GATING_SOFTMAX, /* softmax over all experts, then top-k */
     QR_GATING_SIGMOID,
     QR_GATING_SOFTMAX_TOPK, /* top-k of the router logits, then softmax over the selected */
+    /* SparseMixer (arXiv 2310.00811): each selected expert's weight is its softmax over the experts
+     * left whose logits are within sparsemixer_margin of it, relatively */
+    QR_GATING_SPARSEMIXER,
 };
 
 struct qr_moe_config {
@@ -190,6 +203,7 @@ struct qr_moe_config {
     bool router_bias;
     bool expert_bias;
     float weights_scale; /* multiplies the selected weights, after renormalization */
+    float sparsemixer_margin;
 };
 
 /* Multi-head latent attention (quire/mla.h); kv_lora_rank == 0: unused. If used, head_dim is
@@ -263,6 +277,8 @@ struct qr_model_config {
     enum qr_activation activation;
     bool ffn_gated;             /* act(gate(x)) * up(x); else act(up(x)) */
     float act_alpha, act_limit; /* SWIGLU_OAI */
+    bool xielu_in_layers;       /* XIELU: the parameters are in qr_layer_config, not tensors */
+    bool sub_norms; /* norms of the inputs of the attention output and FFN down projections */
     struct qr_bias_config bias;
 
     /* attention */
@@ -277,6 +293,7 @@ struct qr_model_config {
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
+    bool qk_norm_after_rope;
     /* attention temperature tuning of layers without RoPE:
      * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1;
      * with temperature_everywhere of all layers, with pos instead of pos + 1 */

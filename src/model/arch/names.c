@@ -108,6 +108,38 @@ const struct qr_name_rule qr_names_gguf[] = {
 };
 #undef L
 
+#define L "model.layers.%u.self_attn."
+const struct qr_name_rule qr_names_hf_latent[] = {
+    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "q_a_proj.weight" },
+    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "q_a_layernorm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "q_b_proj.weight" },
+    { QR_W_LATENT_KV_A, QR_SLICE_ALL, L "kv_a_proj_with_mqa.weight" },
+    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, L "kv_a_layernorm.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "kv_b_proj.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "kv_b_proj.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "kv_b_proj.weight" },
+    { 0 },
+};
+#undef L
+
+/* Older converters wrote kv_b as one tensor; newer ones write two, with W_UK transposed. */
+#define L "blk.%u."
+const struct qr_name_rule qr_names_gguf_latent[] = {
+    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "attn_q_a.weight" },
+    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "attn_q_a_norm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q_b.weight" },
+    { QR_W_LATENT_KV_A, QR_SLICE_ALL, L "attn_kv_a_mqa.weight" },
+    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, L "attn_kv_a_norm.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "attn_kv_b.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_ALL, L "attn_k_b.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "attn_kv_b.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "attn_kv_b.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
+    { 0 },
+};
+#undef L
+
 void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
                   char name[QR_NAME_MAX])
 {

@@ -48,8 +48,9 @@ enum qr_weight_role {
     QR_W_ATTN_K_NORM,
     QR_W_ATTN_Q_NORMS, /* stack of [head_dim], one vector per head; K: per KV head */
     QR_W_ATTN_K_NORMS,
-    QR_W_ATTN_SINKS, /* [n_heads] */
-    QR_W_ATTN_GATE,  /* [n_heads * v_head_dim][hidden]: gate of the attention output */
+    QR_W_ATTN_SINKS,    /* [n_heads] */
+    QR_W_ATTN_SUB_NORM, /* [n_heads * v_head_dim], norm of the input of O */
+    QR_W_ATTN_GATE,     /* [n_heads * v_head_dim][hidden]: gate of the attention output */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */
@@ -107,6 +108,11 @@ enum qr_weight_role {
     QR_W_FFN_UP_BIAS,
     QR_W_FFN_DOWN, /* [hidden][ffn] */
     QR_W_FFN_DOWN_BIAS,
+    QR_W_FFN_SUB_NORM, /* [ffn], norm of the input of DOWN */
+    QR_W_FFN_XIELU_P,  /* [1]; parameters of the activation, struct qr_xielu */
+    QR_W_FFN_XIELU_N,
+    QR_W_FFN_XIELU_BETA,
+    QR_W_FFN_XIELU_EPS,
     QR_W_FFN_POST_NORM,
     QR_W_FFN_POST_NORM_BIAS,
     /* mixture of experts; stacks hold one matrix or vector per expert */

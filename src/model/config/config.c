@@ -17,6 +17,8 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->activation = arch->activation;
     cfg->ffn_gated = arch->gated;
     cfg->qk_norm = arch->qk_norm;
+    cfg->qk_norm_after_rope = arch->qk_norm_after_rope;
+    cfg->sub_norms = arch->sub_norms;
     cfg->embedding_scale = cfg->logit_scale = cfg->residual_scale = cfg->alibi_scale = 1;
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;

@@ -11,6 +11,7 @@
 #include "model/config/gguf_rope.h"
 #include "model/config/gguf_tokens.h"
 #include "model/config/gguf_unknown.h"
+#include "model/config/gguf_xielu.h"
 #include "model/config/limits.h"
 #include "model/config/validate.h"
 #include <math.h>
@@ -79,7 +80,9 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_read_mixers(s));
     QR_TRY(qr_gguf_source_u32_or(s, "attention.key_length", heads ? cfg->hidden_size / heads : 0,
                                  &cfg->head_dim));
-    QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length", cfg->head_dim, &cfg->v_head_dim));
+    /* files of MLA models may lack the key if values have the usual size */
+    const uint32_t value = s->arch->mla && heads ? cfg->hidden_size / heads : cfg->head_dim;
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.value_length", value, &cfg->v_head_dim));
     return s->arch->mla ? read_mla(s) : QUIRE_OK;
 }
 
@@ -151,7 +154,8 @@ static quire_status read_scales(const struct qr_gguf_source *s)
     const uint32_t width = arch->gguf_hidden_scale_layers == cfg->n_layers && cfg->layers[0].n_heads
                                ? cfg->hidden_size / cfg->layers[0].n_heads
                                : cfg->head_dim;
-    const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1;
+    const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1 ||
+                     cfg->norm == QR_NORM_RMS_PLAIN;
     const char *keys[] = { "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon" };
     /* some RMS models have the other key */
     const bool other = rms && !qr_gguf_source_has(s, keys[1]) && qr_gguf_source_has(s, keys[0]);
@@ -172,11 +176,16 @@ static quire_status read_scales(const struct qr_gguf_source *s)
 static quire_status read_multipliers(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
-    QR_TRY(qr_gguf_source_f32_or(
-        s, "embedding_scale", s->arch->gguf_scaled_embedding ? sqrtf((float)cfg->hidden_size) : 1,
-        &cfg->embedding_scale));
-    QR_TRY(qr_gguf_source_f32_or(s, "residual_scale", 1, &cfg->residual_scale));
-    QR_TRY(qr_gguf_source_f32_or(s, "logit_scale", 1, &cfg->logit_scale));
+    const float width = (float)cfg->hidden_size;
+    float embedding = s->arch->gguf_scaled_embedding ? sqrtf(width) : 1, residual = 1, logit = 1;
+    if (s->arch->gguf_minicpm) { /* of the models whose files lack the keys; logit is a divisor */
+        embedding = 12;
+        residual = 1.4f / sqrtf((float)cfg->n_layers);
+        logit = width / 256;
+    }
+    QR_TRY(qr_gguf_source_f32_or(s, "embedding_scale", embedding, &cfg->embedding_scale));
+    QR_TRY(qr_gguf_source_f32_or(s, "residual_scale", residual, &cfg->residual_scale));
+    QR_TRY(qr_gguf_source_f32_or(s, "logit_scale", logit, &cfg->logit_scale));
     if (cfg->logit_scale == 0) /* some writers store 0 for the default */
         cfg->logit_scale = 1;
     if (s->arch->divides_logits)
@@ -308,6 +317,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_read_recurrent(s));
     QR_TRY(read_encoder(s));
     QR_TRY(read_block(s));
+    QR_TRY(qr_gguf_read_xielu(s));
     QR_TRY(qr_gguf_read_rope(s));
     QR_TRY(read_windows(s));
     read_flags(s);

@@ -7,6 +7,7 @@
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
+#include "model/config/hf_layer_rope.h"
 #include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
 #include "model/config/hf_recurrent.h"
@@ -135,6 +136,7 @@ static quire_status read_activation(const struct qr_hf_source *h)
         { "quick_gelu", QR_ACT_GELU_QUICK },
         { "relu", QR_ACT_RELU },
         { "relu2", QR_ACT_RELU2 },
+        { "xielu", QR_ACT_XIELU },
     };
     const char *name = NULL;
     QR_TRY(qr_hf_str(h, "hidden_activation", &name));
@@ -152,6 +154,8 @@ static quire_status read_activation(const struct qr_hf_source *h)
         return QUIRE_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (strcmp(names[i].name, name) == 0) {
+            if ((names[i].act == QR_ACT_XIELU) != (h->arch->activation == QR_ACT_XIELU))
+                break; /* the activation with tensors of its own */
             h->cfg->activation = names[i].act;
             if (names[i].act == QR_ACT_GELU_ERF && h->arch->hf_gelu_is_tanh)
                 h->cfg->activation = QR_ACT_GELU_TANH;
@@ -235,6 +239,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_rope(h));
     QR_TRY(qr_hf_read_windows(h));
+    QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
     QR_TRY(qr_hf_read_classifier(h));
     return qr_hf_read_tokens(h, generation);

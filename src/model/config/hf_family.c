@@ -44,6 +44,8 @@ static quire_status read_biases(const struct qr_hf_source *h)
         QR_TRY(qr_hf_bool(h, "mlp_bias", false, &mlp));
     if (arch->hf_norm_bias_key)
         QR_TRY(qr_hf_bool(h, arch->hf_norm_bias_key, false, &b->norm));
+    if (arch->hf_output_bias_key)
+        QR_TRY(qr_hf_bool(h, arch->hf_output_bias_key, false, &b->output));
     b->q = b->k = b->v = b->q || all || attention || qkv;
     b->o = b->o || all || attention;
     b->ffn_in = b->ffn_in || all || mlp;
@@ -157,6 +159,21 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
     return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
 }
 
+/* MiniCPM: factors of embeddings and residuals, and the width at which logits have the factor 1. */
+static quire_status read_minicpm(const struct qr_hf_source *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    double depth, width;
+    if (!h->arch->hf_minicpm)
+        return QUIRE_OK;
+    QR_TRY(read_factor(h, true, "scale_emb", &cfg->embedding_scale));
+    QR_TRY(qr_hf_f64(h, "scale_depth", &depth));
+    QR_TRY(qr_hf_f64(h, "dim_model_base", &width));
+    cfg->residual_scale = (float)(depth / sqrt(cfg->n_layers));
+    cfg->logit_scale = (float)(width / cfg->hidden_size);
+    return QUIRE_OK;
+}
+
 /* Attention temperature tuning: scales the queries of layers without RoPE by position. */
 static quire_status read_temperature(const struct qr_hf_source *h)
 {
@@ -230,6 +247,7 @@ quire_status qr_hf_read_family(const struct qr_hf_source *h)
     QR_TRY(read_biases(h));
     QR_TRY(read_block(h));
     QR_TRY(read_multipliers(h));
+    QR_TRY(read_minicpm(h));
     QR_TRY(read_embedding(h));
     QR_TRY(read_alibi(h));
     QR_TRY(read_qk_norm(h));

@@ -96,6 +96,26 @@ quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32
     return QUIRE_OK;
 }
 
+quire_status qr_hf_layers_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out,
+                                  bool *has)
+{
+    const struct qr_json *list = qr_hf_json(h, key);
+    if (!qr_json_is_array(list))
+        return qr_hf_u32_opt(h, key, out, has);
+    const size_t n = qr_json_size(list);
+    uint32_t first = 0, v = 0;
+    *has = n == h->cfg->n_layers && qr_json_is_u32(qr_json_at(list, 0), &first);
+    for (size_t i = 0; *has && i < n; i++)
+        if (!qr_json_is_u32(qr_json_at(list, i), &v) || v != first)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: %s[%zu] differs from %s[0], which is not supported",
+                           qr_hf_name(h, key), i, qr_hf_name(h, key));
+    *out = first;
+    return *has ? QUIRE_OK
+                : qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must be a number or list %u",
+                          qr_hf_name(h, key), h->cfg->n_layers);
+}
+
 quire_status qr_hf_f64_opt(const struct qr_hf_source *h, const char *key, double *out, bool *has)
 {
     enum qr_json_state state;

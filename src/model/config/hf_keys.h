@@ -38,6 +38,11 @@ quire_status qr_hf_f64(const struct qr_hf_source *h, const char *key, double *ou
 quire_status qr_hf_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out, bool *has);
 quire_status qr_hf_f64_opt(const struct qr_hf_source *h, const char *key, double *out, bool *has);
 
+/* A number, or a list with one number per layer, all of them equal; others are
+ * QUIRE_E_UNSUPPORTED. Requires n_layers. */
+quire_status qr_hf_layers_u32_opt(const struct qr_hf_source *h, const char *key, uint32_t *out,
+                                  bool *has);
+
 /* The first present one of several keys with the same meaning; keys ends with NULL. */
 quire_status qr_hf_first_u32(const struct qr_hf_source *h, const char *const *keys, uint32_t *out,
                              bool *has);

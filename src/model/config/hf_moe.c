@@ -6,6 +6,15 @@
 #include "model/config/limits.h"
 #include <string.h>
 
+/* The first present one of several keys with a number for all layers; keys ends with NULL. */
+static quire_status first_count(const struct qr_hf_source *h, const char *const *keys,
+                                uint32_t *out, bool *has)
+{
+    for (*has = false; *keys && !*has; keys++)
+        QR_TRY(qr_hf_layers_u32_opt(h, *keys, out, has));
+    return QUIRE_OK;
+}
+
 static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size)
 {
     static const char *const counts[] = { "num_experts", "num_local_experts", "n_routed_experts",
@@ -13,14 +22,14 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size
     static const char *const used[] = { "num_experts_per_tok", "num_experts_per_token", NULL };
     struct qr_moe_config *m = &h->cfg->moe;
     bool has;
-    QR_TRY(qr_hf_first_u32(h, counts, &m->n_experts, &has));
+    QR_TRY(first_count(h, counts, &m->n_experts, &has));
     if (m->n_experts == 0)
         return QUIRE_OK;
-    QR_TRY(qr_hf_first_u32(h, used, &m->top_k, &has));
+    QR_TRY(first_count(h, used, &m->top_k, &has));
     if (!has)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: num_experts_per_tok is missing");
     m->ffn_size = dense_size;
-    return qr_hf_u32_opt(h, "moe_intermediate_size", &m->ffn_size, &has);
+    return qr_hf_layers_u32_opt(h, "moe_intermediate_size", &m->ffn_size, &has);
 }
 
 /* Files give the number of shared experts or the size of all of them together. */
@@ -30,7 +39,7 @@ static quire_status read_shared(const struct qr_hf_source *h)
                                          "shared_intermediate_size", NULL };
     struct qr_moe_config *m = &h->cfg->moe;
     bool has;
-    QR_TRY(qr_hf_u32_opt(h, "n_shared_experts", &m->n_shared, &has));
+    QR_TRY(qr_hf_layers_u32_opt(h, "n_shared_experts", &m->n_shared, &has));
     if (m->n_shared > QR_CONFIG_MAX_EXPERTS || m->ffn_size > QR_CONFIG_MAX_FFN)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %u shared experts of size %u",
                        m->n_shared, m->ffn_size);
@@ -70,6 +79,17 @@ static quire_status read_routing(const struct qr_hf_source *h)
                        "config.json: topk_method %.60s is not supported", method);
     QR_TRY(qr_hf_u32_opt(h, "n_group", &m->n_groups, &has));
     return qr_hf_u32_opt(h, "topk_group", &m->topk_groups, &has);
+}
+
+/* SparseMixer masks experts whose logits differ from the best by more than twice the jitter. */
+static quire_status read_sparsemixer(const struct qr_hf_source *h)
+{
+    double jitter;
+    if (h->cfg->moe.gating != QR_GATING_SPARSEMIXER)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_f64(h, "router_jitter_noise", &jitter));
+    h->cfg->moe.sparsemixer_margin = (float)(2 * jitter);
+    return QUIRE_OK;
 }
 
 static bool contains(const struct qr_json *list, uint32_t layer)
@@ -210,6 +230,7 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
     QR_TRY(read_shared(h));
     QR_TRY(read_routing(h));
     QR_TRY(mark_moe_layers(h));
+    QR_TRY(read_sparsemixer(h));
     uint32_t dense = cfg->layers[0].ffn_size;
     QR_TRY(qr_hf_u32_opt(h, "intermediate_size_mlp", &dense, &has));
     for (uint32_t i = 0; i < cfg->n_layers; i++)

@@ -158,6 +158,22 @@ static quire_status read_factors(const struct rope_source *s, const char *key, u
     return QUIRE_OK;
 }
 
+/* short_mscale and long_mscale (Phi-3.5-MoE): factors of cos and sin up to the original context and
+ * beyond. */
+static quire_status read_longrope_mscale(const struct rope_source *s, struct qr_rope_config *r)
+{
+    double small, large;
+    QR_TRY(require_f64(s, "short_mscale", &small));
+    QR_TRY(require_f64(s, "long_mscale", &large));
+    if (small != large)
+        return qr_fail(s->h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: short_mscale %g and long_mscale %g; only equal values are "
+                       "supported",
+                       small, large);
+    r->cos_sin_scale = (float)small;
+    return QUIRE_OK;
+}
+
 static quire_status read_longrope(const struct rope_source *s, struct qr_rope_config *r)
 {
     double attention;
@@ -169,8 +185,38 @@ static quire_status read_longrope(const struct rope_source *s, struct qr_rope_co
         attention =
             r->factor <= 1 ? 1 : sqrt(1 + log(r->factor) / log((double)r->original_context));
     r->cos_sin_scale = (float)attention;
+    if (s->h->arch->hf_longrope_mscale)
+        QR_TRY(read_longrope_mscale(s, r));
     QR_TRY(read_factors(s, "short_factor", r->dim, &r->factors_short));
     return read_factors(s, "long_factor", r->dim, &r->factors_long);
+}
+
+/* NTK-aware scaling by a constant alpha, which the reference implementation applies instead of the
+ * dynamic rule. It enlarges the base. */
+static quire_status read_alpha(const struct rope_source *s, struct qr_rope_config *r, bool *has)
+{
+    double alpha;
+    QR_TRY(get_f64(s, "alpha", 0, &alpha, has));
+    *has = *has && alpha != 0;
+    if (!*has)
+        return QUIRE_OK;
+    if (!(alpha > 0) || r->dim <= 2)
+        return qr_fail(s->h->err, QUIRE_E_FORMAT, "config.json: alpha %g with %u rotary dimensions",
+                       alpha, r->dim);
+    r->scaling = QR_ROPE_SCALING_NONE;
+    r->theta *= pow(alpha, r->dim / (r->dim - 2.0));
+    return QUIRE_OK;
+}
+
+static quire_status read_dynamic(const struct rope_source *s, struct qr_rope_config *r)
+{
+    bool has = false;
+    if (s->h->arch->hf_rope_alpha)
+        QR_TRY(read_alpha(s, r, &has));
+    if (has)
+        return QUIRE_OK;
+    r->original_context = s->h->cfg->context_length;
+    return require_f64(s, "factor", &r->factor);
 }
 
 static quire_status read_scaling(const struct rope_source *s, struct qr_rope_config *r)
@@ -179,8 +225,7 @@ static quire_status read_scaling(const struct rope_source *s, struct qr_rope_con
     case QR_ROPE_SCALING_LINEAR:
         return require_f64(s, "factor", &r->factor);
     case QR_ROPE_SCALING_DYNAMIC:
-        r->original_context = s->h->cfg->context_length;
-        return require_f64(s, "factor", &r->factor);
+        return read_dynamic(s, r);
     case QR_ROPE_SCALING_LLAMA3:
         QR_TRY(require_f64(s, "factor", &r->factor));
         QR_TRY(require_f64(s, "low_freq_factor", &r->low_freq_factor));
@@ -200,6 +245,7 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
     double partial;
     bool has;
     *r = (struct qr_rope_config){ .kind = s->h->arch->hf_rope, .factor = 1, .cos_sin_scale = 1 };
+    r->clockwise = s->h->arch->hf_clockwise_rope;
     if (s->h->arch->hf_interleave_key) {
         bool interleaved;
         QR_TRY(qr_hf_bool(s->h, s->h->arch->hf_interleave_key, true, &interleaved));

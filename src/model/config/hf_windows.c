@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_windows.c - sliding windows and RoPE sets per layer in config.json. */
+/* hf_windows.c - sliding windows per layer in config.json, and the RoPE sets that they
+ * imply. */
 #include "model/config/hf_windows.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
@@ -78,23 +79,6 @@ static quire_status check_layer_types(const struct qr_hf_source *h, const struct
     return QUIRE_OK;
 }
 
-/* no_rope_layers (Llama 4): 1 for each layer with RoPE, which must be those with a window. */
-static quire_status check_no_rope_layers(const struct qr_hf_source *h)
-{
-    const struct qr_json *list =
-        h->arch->rope_in_windows_only ? qr_hf_json(h, "no_rope_layers") : NULL;
-    for (uint32_t i = 0; i < h->cfg->n_layers && i < qr_json_size(list); i++) {
-        uint32_t has_rope;
-        if (!qr_json_is_u32(qr_json_at(list, i), &has_rope) ||
-            (has_rope != 0) != (h->cfg->layers[i].rope != QR_LAYER_NO_ROPE))
-            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                           "config.json: no_rope_layers[%u]: RoPE in other layers than those with "
-                           "local attention is not supported",
-                           i);
-    }
-    return QUIRE_OK;
-}
-
 static quire_status read_window_period(const struct qr_hf_source *h, uint32_t *period)
 {
     bool has;
@@ -148,6 +132,8 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
             window = window / 2 + 1; /* the key counts both directions */
         if (rule != QR_WINDOW_ALL && types && !qr_json_is_null(types))
             QR_TRY(windows_from_layer_types(h, types, window));
+        else if (rule == QR_WINDOW_LISTED)
+            return qr_hf_missing(h, "layer_types");
         else if (rule == QR_WINDOW_LOCAL)
             QR_TRY(windows_from_attention_types(h, qr_hf_json(h, "attention_types"), window));
         else
@@ -160,5 +146,5 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
         l->chunked = l->window && h->arch->chunked_windows;
         l->rope = qr_layer_rope_set(h->cfg, h->arch, l->window != 0);
     }
-    return check_no_rope_layers(h);
+    return QUIRE_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_windows.h - sliding windows and RoPE sets per layer in config.json. */
+/* hf_windows.h - sliding windows per layer in config.json, and the RoPE sets that they
+ * imply. */
 #ifndef QR_MODEL_CONFIG_HF_WINDOWS_H
 #define QR_MODEL_CONFIG_HF_WINDOWS_H
 #include "model/config/hf_keys.h"

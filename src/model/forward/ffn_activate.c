@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ffn_activate.c - activation functions of feed-forward networks. */
 #include "model/forward/ffn_activate.h"
+#include <math.h>
 
 static void relu_mul(float *gate, const float *up, size_t n, bool squared)
 {
@@ -32,9 +33,21 @@ static void swiglu_oai(const struct qr_model_config *c, const struct qr_kernels 
     k->silu_mul(gate, up, n);
 }
 
-void qr_ffn_activate(const struct qr_model_config *c, const struct qr_kernels *k, float *gate,
+static void xielu(const struct qr_xielu *p, float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const float x = gate[i];
+        const float y =
+            x > 0 ? p->alpha_p * x * x : p->alpha_n * (expm1f(x < p->eps ? x : p->eps) - x);
+        gate[i] = (y + p->beta * x) * (up ? up[i] : 1);
+    }
+}
+
+void qr_ffn_activate(const struct quire_model *m, const struct qr_model_layer *layer, float *gate,
                      float *up, size_t n)
 {
+    const struct qr_model_config *c = m->config;
+    const struct qr_kernels *k = m->kernels;
     switch (c->activation) {
     case QR_ACT_SILU:
         k->silu_mul(gate, up, n);
@@ -51,6 +64,9 @@ void qr_ffn_activate(const struct qr_model_config *c, const struct qr_kernels *k
         break;
     case QR_ACT_GELU_QUICK:
         gelu_quick(k, gate, up, n);
+        break;
+    case QR_ACT_XIELU:
+        xielu(&layer->xielu, gate, up, n);
         break;
     case QR_ACT_SWIGLU_OAI:
         swiglu_oai(c, k, gate, up, n);

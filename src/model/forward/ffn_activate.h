@@ -3,10 +3,11 @@
 #ifndef QR_MODEL_FORWARD_FFN_ACTIVATE_H
 #define QR_MODEL_FORWARD_FFN_ACTIVATE_H
 #include "kernels/kernels.h"
-#include "model/config/config.h"
+#include "model/load/model.h"
 
-/* Computes gate = act(gate) * up over n elements; with up NULL, gate = act(gate). Overwrites up. */
-void qr_ffn_activate(const struct qr_model_config *c, const struct qr_kernels *k, float *gate,
+/* Computes gate = act(gate) * up over n elements; with up NULL, gate = act(gate). Overwrites up.
+ * Some activations have parameters in the layer. */
+void qr_ffn_activate(const struct quire_model *m, const struct qr_model_layer *layer, float *gate,
                      float *up, size_t n);
 
 #endif

@@ -4,6 +4,7 @@
 #include "base/threads.h"
 #include "model/forward/ffn_activate.h"
 #include "model/forward/input_sums.h"
+#include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
 #include <string.h>
@@ -53,7 +54,7 @@ static void run_tile(const struct ffn *f, const struct qr_linear_block *b)
         up = f->t.tile_b;
     }
     multiply(f, f->roles->up, f->roles->up_bias, b, up ? up : tile);
-    qr_ffn_activate(m->config, m->kernels, tile, up, (b->i1 - b->i0) * width);
+    qr_ffn_activate(m, f->layer, tile, up, (b->i1 - b->i0) * width);
     for (size_t r = b->i0; r < b->i1; r++, tile += width) {
         if (f->inner->forms & QR_ACT_F32)
             memcpy(f->s->ctx->gate + r * f->inner->k + b->j0, tile, width * sizeof *tile);
@@ -103,6 +104,19 @@ static void run_inner(const struct ffn *f, const struct quire_team *team)
     quire_team_barrier(team);
 }
 
+/* Norms of the rows of `gate`, the input of down, which become its forms. Ends with a barrier. */
+static void norm_inner(const struct qr_step *s, const float *weight, struct qr_act *inner,
+                       const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        qr_norm_vector(s, weight, ctx->gate + r * inner->k, inner->k);
+    qr_act_convert_rows(inner, ctx->model->kernels, begin, end);
+    quire_team_barrier(team);
+}
+
 void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
                   const struct qr_ffn_roles *roles, const float *src, float *out,
                   const struct quire_team *team)
@@ -118,8 +132,13 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     struct qr_act x, inner;
     qr_convert_input(s, &x, in, 2, src, s->n_tokens, team);
     qr_act_init(&inner, forms, ctx->gate, down->k, s->n_tokens, down->k, ctx->gate_memory);
-    const struct ffn f = { s, layer, roles, &x, &inner, qr_thread_state(s, team) };
+    struct qr_act plain; /* of rows that pass a norm before down */
+    const float *norm = roles->down == QR_W_FFN_DOWN ? layer->vec[QR_W_FFN_SUB_NORM] : NULL;
+    qr_act_init(&plain, QR_ACT_F32, ctx->gate, down->k, s->n_tokens, down->k, NULL);
+    const struct ffn f = { s, layer, roles, &x, norm ? &plain : &inner, qr_thread_state(s, team) };
     run_inner(&f, team);
+    if (norm)
+        norm_inner(s, norm, &inner, team);
     qr_input_sums_add(s, &down, 1, ctx->gate, s->n_tokens, team);
     qr_project(s, &inner, &projection, 1, team);
     quire_team_barrier(team);

@@ -39,13 +39,15 @@ static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x,
     const uint8_t set = c->layers[layer_index].rope;
     const struct qr_rope_table *rope = set == QR_LAYER_NO_ROPE ? NULL : &ctx->rope[set];
     const bool rotate = rope && rope->rope->kind != QR_ROPE_NONE;
-    if (norm)
+    if (norm && !c->qk_norm_after_rope)
         qr_norm_vector(s, norm, x, d);
     if (rotate) {
         const size_t half = rope->rope->dim / 2;
         k->rope(x, rope->cos + r * half, rope->sin + r * half, rope->rope->dim,
                 rope->rope->kind == QR_ROPE_NEOX);
     }
+    if (norm && c->qk_norm_after_rope)
+        qr_norm_vector(s, norm, x, d);
     if (c->qk_norm == QR_QK_NORM_L2 && rotate)
         k->rms_norm(x, x, NULL, 0, c->norm_eps, d);
 }
@@ -228,6 +230,17 @@ static void gate_output(const struct qr_step *s, size_t width, const struct quir
     quire_team_barrier(team);
 }
 
+/* Norms of the rows of att. Ends with a barrier. */
+static void norm_output(const struct qr_step *s, const float *weight, float *att, size_t width,
+                        const struct quire_team *team)
+{
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        qr_norm_vector(s, weight, att + r * width, width);
+    quire_team_barrier(team);
+}
+
 /* Attention with plain keys and values, from src into ctx->att. Ends with a barrier. */
 static void plain_attention(const struct qr_step *s, uint32_t i, const float *src,
                             const struct quire_team *team)
@@ -283,12 +296,14 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct qr_projection to_out = {
         o, layer->vec[QR_W_ATTN_O_BIAS], out, { QR_W_ATTN_O, i, 0 }
     };
-    const float *att = ctx->att;
+    float *att = ctx->att;
     struct qr_act act;
     if (c->attention_gate) {
         gate_output(s, o->k, team);
         att = ctx->att_gate;
     }
+    if (c->sub_norms)
+        norm_output(s, layer->vec[QR_W_ATTN_SUB_NORM], att, o->k, team);
     qr_convert_input(s, &act, &o, 1, att, s->n_tokens, team);
     qr_project(s, &act, &to_out, 1, team);
     quire_team_barrier(team);

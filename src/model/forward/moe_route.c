@@ -113,9 +113,31 @@ static uint32_t best_in_groups(const struct qr_moe_config *m, const float *score
                : best_in_range(m, scores, correction, taken, n_taken, 0, m->n_experts);
 }
 
+/* SparseMixer: expert n of the selection is the best that is not taken; its weight is its softmax
+ * over the experts left whose distance to it is at most margin * max(|score|, best score). */
+static void sparsemixer(const struct qr_moe_config *m, const float *scores, uint32_t *experts,
+                        float *weights)
+{
+    for (uint32_t i = 0; i < m->top_k; i++) {
+        experts[i] = best_in_range(m, scores, NULL, experts, i, 0, m->n_experts);
+        const float best = scores[experts[i]];
+        float sum = 0;
+        for (uint32_t e = 0; e < m->n_experts; e++) {
+            const float size = fmaxf(fabsf(scores[e]), best);
+            if (!is_taken(experts, i, e) && !((best - scores[e]) / size > m->sparsemixer_margin))
+                sum += expf(scores[e] - best);
+        }
+        weights[i] = 1 / sum;
+    }
+}
+
 void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *correction,
                   uint32_t *experts, float *weights)
 {
+    if (m->gating == QR_GATING_SPARSEMIXER) {
+        sparsemixer(m, scores, experts, weights);
+        return;
+    }
     if (m->gating == QR_GATING_SOFTMAX)
         softmax(scores, m->n_experts);
     for (uint32_t e = 0; m->gating == QR_GATING_SIGMOID && e < m->n_experts; e++)

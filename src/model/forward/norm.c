@@ -15,6 +15,9 @@ static void norm_row(const struct qr_step *s, const float *weight, const float *
     case QR_NORM_RMS_PLUS1:
         k->rms_norm(out, in, weight, 1, c->norm_eps, width);
         break;
+    case QR_NORM_RMS_PLAIN:
+        k->rms_norm(out, in, NULL, 0, c->norm_eps, width);
+        break;
     case QR_NORM_LAYER:
         k->layer_norm(out, in, weight, bias, 0, c->norm_eps, width);
         break;

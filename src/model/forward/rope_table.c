@@ -36,6 +36,6 @@ void qr_rope_table_row(struct qr_rope_table *t, size_t row, uint32_t position, u
     for (size_t i = 0; i < half; i++) {
         const double angle = (double)position * inv_freq[i];
         c[i] = (float)(cos(angle) * t->rope->cos_sin_scale);
-        s[i] = (float)(sin(angle) * t->rope->cos_sin_scale);
+        s[i] = (float)(sin(t->rope->clockwise ? -angle : angle) * t->rope->cos_sin_scale);
     }
 }

@@ -34,6 +34,7 @@ struct qr_model_layer {
     uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
     uint32_t plan_group;            /* layers of a plan group share its work items */
     struct qr_recurrent_weights recurrent;
+    struct qr_xielu xielu; /* alphas after softplus, beta added to alpha_n */
 };
 
 /* KV groups and plan groups. */

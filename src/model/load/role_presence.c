@@ -64,6 +64,13 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
         return required_if(!moe && c->bias.ffn_in);
     case QR_W_FFN_DOWN_BIAS:
         return required_if(!moe && c->bias.ffn_down);
+    case QR_W_FFN_SUB_NORM:
+        return required_if(!moe && c->sub_norms);
+    case QR_W_FFN_XIELU_P:
+    case QR_W_FFN_XIELU_N:
+    case QR_W_FFN_XIELU_BETA:
+    case QR_W_FFN_XIELU_EPS:
+        return required_if(c->activation == QR_ACT_XIELU && !c->xielu_in_layers);
     case QR_W_ROUTER_BIAS:
         return required_if(moe && m->router_bias);
     case QR_W_ROUTER_CORRECTION:
@@ -89,7 +96,7 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
 
 static bool is_ffn_weight(enum qr_weight_role role)
 {
-    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_DOWN_BIAS) || role >= QR_W_ROUTER;
+    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_XIELU_EPS) || role >= QR_W_ROUTER;
 }
 
 /* MLA has low-rank projections of keys and values, and in some models of queries. */
@@ -238,7 +245,7 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;
     if (is_attention_weight(role) && !qr_layer_attends(l))
         return QR_ABSENT;
-    const bool weights = c->norm != QR_NORM_LAYER_PLAIN;
+    const bool weights = c->norm != QR_NORM_LAYER_PLAIN && c->norm != QR_NORM_RMS_PLAIN;
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
     if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
         return latent_presence(&c->mla, role);
@@ -254,6 +261,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return required_if(c->qk_norm == QR_QK_NORM_HEADS);
     case QR_W_ATTN_SINKS:
         return required_if(c->sinks);
+    case QR_W_ATTN_SUB_NORM:
+        return required_if(c->sub_norms);
     case QR_W_ATTN_GATE:
         return required_if(c->attention_gate);
     case QR_W_ATTN_REL_BIAS:

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_family_options.c - options of config.json that few families have: values and errors. */
+#include "test_hf.h"
+#include <math.h>
+
+static void test_layer_rope_theta(void **state)
+{
+    (void)state;
+#define SWA(more)                                                                                  \
+    MODEL("granite_swa",                                                                           \
+          ",\"sliding_window\":8,\"layer_types\":[\"full_attention\",\"sliding_attention\","       \
+          "\"sliding_attention\",\"full_attention\"]" more)
+    struct qr_model_config c = good(SWA(",\"layer_rope_theta\":[0,10000,2e4,5e5]"));
+    assert_int_equal(c.n_rope, 3);
+    assert_int_equal(c.layers[0].rope, QR_LAYER_NO_ROPE);
+    assert_int_equal(c.layers[1].rope, 0);
+    assert_true(c.rope[c.layers[2].rope].theta == 2e4 && c.rope[c.layers[3].rope].theta == 5e5);
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 8 && c.sinks);
+    qr_model_config_free(&c);
+    c = good(SWA(""));
+    assert_true(c.n_rope == 1 && c.layers[0].rope == 0);
+    qr_model_config_free(&c);
+    bad(SWA(",\"layer_rope_theta\":[0,1,2]"), QUIRE_E_FORMAT, "layer_rope_theta must list 4");
+    bad(SWA(",\"layer_rope_theta\":10000"), QUIRE_E_FORMAT, "layer_rope_theta must list 4");
+    bad(SWA(",\"layer_rope_theta\":[0,-1,2,3]"), QUIRE_E_FORMAT, "layer_rope_theta[1]");
+    bad(SWA(",\"layer_rope_theta\":[0,\"1\",2,3]"), QUIRE_E_FORMAT, "layer_rope_theta[1]");
+    bad(SWA(",\"layer_rope_theta\":[1e300,1,2,3]"), QUIRE_E_FORMAT, "RoPE base");
+    bad(SWA(",\"layer_rope_theta\":[1e4,1e4,1e4,1e4],\"rope_scaling\":{\"type\":\"linear\","
+            "\"factor\":2}"),
+        QUIRE_E_UNSUPPORTED, "layer_rope_theta together with RoPE scaling");
+    bad(MODEL("granite_swa", ",\"sliding_window\":8"), QUIRE_E_FORMAT, "layer_types is missing");
+    bad("{\"model_type\":\"granite_swa\",\"vocab_size\":320,\"hidden_size\":64,"
+        "\"intermediate_size\":160,\"num_hidden_layers\":9,\"num_attention_heads\":4,"
+        "\"layer_rope_theta\":[1,2,3,4,5,6,7,8,9]}",
+        QUIRE_E_LIMIT, "layer_rope_theta has more than 8");
+    bad(MODEL("granite", ",\"layer_rope_theta\":[0,1,2,3]"), QUIRE_E_UNSUPPORTED,
+        "layer_rope_theta");
+}
+
+static void test_rope_alpha(void **state)
+{
+    (void)state;
+#define ALPHA(more) MODEL("hunyuan_v1_dense", ",\"rope_scaling\":{\"type\":\"dynamic\"" more "}")
+    struct qr_model_config c = good(ALPHA(",\"alpha\":1000,\"factor\":1"));
+    assert_int_equal(c.rope[0].scaling, QR_ROPE_SCALING_NONE);
+    assert_true(fabs(c.rope[0].theta / (10000 * pow(1000, 16 / 14.0)) - 1) < 1e-12);
+    qr_model_config_free(&c);
+    c = good(ALPHA(",\"factor\":2"));
+    assert_true(c.rope[0].scaling == QR_ROPE_SCALING_DYNAMIC && c.rope[0].factor == 2);
+    qr_model_config_free(&c);
+    bad(ALPHA(",\"alpha\":-1"), QUIRE_E_FORMAT, "alpha -1");
+    bad(ALPHA(",\"alpha\":\"x\""), QUIRE_E_FORMAT, "alpha");
+    bad(ALPHA(",\"alpha\":1e300"), QUIRE_E_FORMAT, "RoPE base");
+    bad(ALPHA(""), QUIRE_E_FORMAT, "factor is missing");
+}
+
+static void test_longrope_mscale(void **state)
+{
+    (void)state;
+#define MSCALE(more)                                                                               \
+    MODEL("phimoe", ",\"rope_scaling\":{\"type\":\"longrope\",\"short_factor\":[1,1,1,1,1,1,1,1]," \
+                    "\"original_max_position_embeddings\":4096,"                                   \
+                    "\"long_factor\":[2,2,2,2,2,2,2,2]" more "}")
+    struct qr_model_config c = good(MSCALE(",\"short_mscale\":1.25,\"long_mscale\":1.25"));
+    assert_true(c.rope[0].cos_sin_scale == 1.25f);
+    qr_model_config_free(&c);
+    bad(MSCALE(",\"short_mscale\":1.25,\"long_mscale\":1.5"), QUIRE_E_UNSUPPORTED,
+        "short_mscale 1.25 and long_mscale 1.5");
+    bad(MSCALE(",\"short_mscale\":1.25"), QUIRE_E_FORMAT, "long_mscale is missing");
+    bad(MODEL("phimoe", ",\"router_jitter_noise\":2"), QUIRE_E_FORMAT, "router jitter");
+    bad(MODEL("phi3", ",\"rope_scaling\":{\"type\":\"longrope\",\"short_factor\":[1,1,1,1,1,1,1,1],"
+                      "\"long_factor\":[2,2,2,2,2,2,2,2],\"long_mscale\":1.5}"),
+        QUIRE_E_UNSUPPORTED, "rope_scaling.long_mscale = 1.5");
+}
+
+/* Numbers of experts as lists with an element per layer. */
+static void test_layer_counts(void **state)
+{
+    (void)state;
+#define COUNTS(more) MODEL("hunyuan_v1_moe", ",\"num_experts\":8" more)
+    struct qr_model_config c = good(COUNTS(
+        ",\"moe_topk\":[2,2,2,2],\"num_shared_expert\":[1,1,1,1],\"moe_intermediate_size\":48"));
+    assert_true(c.moe.top_k == 2 && c.moe.n_experts == 8 && c.moe.shared_ffn_size == 48);
+    qr_model_config_free(&c);
+    bad(COUNTS(",\"moe_topk\":[2,2,2,3]"), QUIRE_E_UNSUPPORTED, "moe_topk[3] differs");
+    bad(COUNTS(",\"moe_topk\":[2,2,2,\"2\"]"), QUIRE_E_UNSUPPORTED, "moe_topk[3] differs");
+    bad(COUNTS(",\"moe_topk\":[2,2,2]"), QUIRE_E_FORMAT, "moe_topk must be a number or");
+    bad(COUNTS(",\"moe_topk\":[]"), QUIRE_E_FORMAT, "moe_topk must be a number or");
+    bad(COUNTS(",\"moe_topk\":[2.5,2,2,2]"), QUIRE_E_FORMAT, "moe_topk must be a number or");
+}
+
+static void test_minicpm(void **state)
+{
+    (void)state;
+    struct qr_model_config c =
+        good(MODEL("minicpm", ",\"scale_emb\":12,\"scale_depth\":1.4,\"dim_model_base\":32"));
+    assert_true(c.embedding_scale == 12 && c.residual_scale == (float)(1.4 / 2) &&
+                c.logit_scale == 0.5f && c.tied_embeddings);
+    qr_model_config_free(&c);
+    bad(MODEL("minicpm", ",\"scale_depth\":\"1\""), QUIRE_E_FORMAT, "scale_depth");
+    bad(MODEL("minicpm", ",\"num_experts\":8"), QUIRE_E_UNSUPPORTED, "num_experts = 8");
+    bad(MODEL("llama", ",\"scale_emb\":12"), QUIRE_E_UNSUPPORTED, "scale_emb = 12");
+}
+
+static void test_activations(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("apertus", ",\"hidden_act\":\"xielu\""));
+    assert_true(c.activation == QR_ACT_XIELU && !c.ffn_gated);
+    qr_model_config_free(&c);
+    /* its parameters are tensors that only this family has */
+    bad(MODEL("llama", ",\"hidden_act\":\"xielu\""), QUIRE_E_UNSUPPORTED, "activation xielu");
+    bad(MODEL("bitnet", ",\"quantization_config\":{\"quant_method\":\"bitnet\"}"),
+        QUIRE_E_UNSUPPORTED, "quantization_config");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layer_rope_theta), cmocka_unit_test(test_rope_alpha),
+        cmocka_unit_test(test_longrope_mscale),  cmocka_unit_test(test_layer_counts),
+        cmocka_unit_test(test_minicpm),          cmocka_unit_test(test_activations),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_published_keys_later.h - as test_published_keys.h, families that were added later. */
+#ifndef QR_TEST_PUBLISHED_KEYS_LATER_H
+#define QR_TEST_PUBLISHED_KEYS_LATER_H
+
+static const struct {
+    const char *type, *keys;
+} published_later[] = {
+    { "apertus", /* Apertus 8B */
+      ",\"attention_bias\":false,\"hidden_act\":\"xielu\",\"mlp_bias\":false,\"post_norm\":"
+      "false,\"qk_norm\":true,\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"factor\":8.0,\"hig"
+      "h_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":819"
+      "2,\"rope_type\":\"llama3\"},\"rope_theta\":12000000,\"tie_word_embeddings\":false" },
+    { "hunyuan_v1_moe", /* HunYuan A13B */
+      ",\"add_classification_head\":false,\"attention_bias\":false,\"attention_head_dim\":1"
+      "6,\"cla_share_factor\":2,\"class_num\":0,\"dense_list\":[64,0],\"eod_token_id\":1279"
+      "67,\"group_limited_greedy\":false,\"hidden_act\":\"silu\",\"im_end_id\":6,\"im_start"
+      "_id\":5,\"kv_lora_rank\":null,\"mask_init_id\":13,\"mlp_bias\":false,\"moe_drop_toke"
+      "ns\":false,\"moe_intermediate_size\":[160,160,160,160],\"moe_layer_num_skipped\":0,"
+      "\"moe_random_routing_dropped_token\":false,\"moe_topk\":[2,2,2,2],\"n_group\":null,"
+      "\"norm_topk_prob\":true,\"norm_type\":\"rms\",\"num_experts\":8,\"num_media_embeds\""
+      ":257,\"num_shared_expert\":[1,1,1,1],\"org_vocab_size\":320,\"pad_id\":127961,\"pool"
+      "_type\":\"last\",\"position_embedding_xdrope\":false,\"pretraining_tp\":1,\"q_lora_r"
+      "ank\":null,\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"alpha\":1000.0,\"beta_fast\":3"
+      "2,\"beta_slow\":1,\"factor\":1.0,\"mscale\":1.0,\"mscale_all_dim\":0.0,\"type\":\"dy"
+      "namic\"},\"rope_theta\":10000.0,\"routed_scaling_factor\":1.0,\"skip_cls_token\":fal"
+      "se,\"text_end_id\":8,\"tie_word_embeddings\":true,\"topk_group\":null,\"use_cla\":fa"
+      "lse,\"use_mixed_mlp_moe\":true,\"use_mla\":false,\"use_qk_norm\":true,\"use_rotary_p"
+      "os_emb\":true,\"v_head_dim\":null,\"video_end_id\":11" },
+    { "hunyuan_v1_dense", /* HunYuan 7B */
+      ",\"add_classification_head\":false,\"attention_bias\":false,\"attention_head_dim\":1"
+      "6,\"cla_share_factor\":2,\"class_num\":0,\"dense_list\":[64,0],\"eod_token_id\":1279"
+      "67,\"head_dim\":16,\"hidden_act\":\"silu\",\"im_end_id\":5,\"mask_init_id\":12,\"mlp"
+      "_bias\":false,\"norm_type\":\"rms\",\"num_experts\":1,\"num_media_embeds\":257,\"org"
+      "_vocab_size\":320,\"pool_type\":\"last\",\"pretraining_tp\":1,\"rms_norm_eps\":1e-05"
+      ",\"rope_scaling\":{\"alpha\":1000.0,\"beta_fast\":32,\"beta_slow\":1,\"factor\":1.0,"
+      "\"mscale\":1.0,\"mscale_all_dim\":1.0,\"type\":\"dynamic\"},\"rope_theta\":10000.0,"
+      "\"skip_cls_token\":false,\"tie_word_embeddings\":true,\"use_cla\":false,\"use_qk_nor"
+      "m\":true,\"use_rotary_pos_emb\":true" },
+    { "nanochat", /* nanochat d32 */
+      ",\"attention_bias\":false,\"final_logit_softcapping\":15.0,\"hidden_act\":\"relu2\","
+      "\"rms_norm_eps\":1e-06,\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"def"
+      "ault\"},\"tie_word_embeddings\":false" },
+    { "phimoe", /* Phi-3.5-MoE */
+      ",\"attention_bias\":true,\"hidden_act\":\"silu\",\"hidden_dropout\":0.0,\"input_jitt"
+      "er_noise\":0.01,\"lm_head_bias\":true,\"num_experts_per_tok\":2,\"num_local_experts"
+      "\":16,\"original_max_position_embeddings\":4096,\"output_router_logits\":false,\"rms"
+      "_norm_eps\":1e-05,\"rope_scaling\":{\"long_factor\":[1,1,2,2,3,3,4,4],\"long_mscale"
+      "\":1.243163121016122,\"original_max_position_embeddings\":4096,\"short_factor\":[1,1"
+      ",1,1,1,1,1,2],\"short_mscale\":1.243163121016122,\"type\":\"longrope\"},\"rope_theta"
+      "\":10000.0,\"router_aux_loss_coef\":0.0,\"router_jitter_noise\":0.01,\"sliding_windo"
+      "w\":131072,\"tie_word_embeddings\":false" },
+    { "granite_swa", /* Granite with windows */
+      ",\"attention_bias\":false,\"attention_multiplier\":0.0078125,\"embedding_multiplier"
+      "\":12.0,\"hidden_act\":\"silu\",\"layer_rope_theta\":[0,10000.0,10000.0,500000.0],\""
+      "layer_types\":[\"full_attention\",\"sliding_attention\",\"sliding_attention\",\"full"
+      "_attention\"],\"logits_scaling\":16.0,\"mlp_bias\":false,\"residual_multiplier\":0.2"
+      "2,\"rms_norm_eps\":1e-05,\"rope_parameters\":{\"rope_theta\":10000.0,\"rope_type\":"
+      "\"default\"},\"sliding_window\":128,\"tie_word_embeddings\":true" },
+    { "granitemoe_swa", /* the same with experts */
+      ",\"attention_bias\":false,\"attention_multiplier\":0.0078125,\"embedding_multiplier"
+      "\":12.0,\"hidden_act\":\"silu\",\"layer_rope_theta\":[0,10000.0,10000.0,500000.0],\""
+      "layer_types\":[\"full_attention\",\"sliding_attention\",\"sliding_attention\",\"full"
+      "_attention\"],\"logits_scaling\":16.0,\"num_experts_per_tok\":2,\"num_local_experts"
+      "\":8,\"output_router_logits\":false,\"residual_multiplier\":0.22,\"rms_norm_eps\":1e"
+      "-05,\"rope_parameters\":{\"rope_theta\":10000.0,\"rope_type\":\"default\"},\"router_"
+      "aux_loss_coef\":0.001,\"shared_intermediate_size\":32,\"sliding_window\":128,\"tie_w"
+      "ord_embeddings\":true" },
+    { "bitnet", /* BitNet b1.58 2B4T, bf16 weights */
+      ",\"attention_bias\":false,\"hidden_act\":\"relu2\",\"rms_norm_eps\":1e-05,\"rope_the"
+      "ta\":500000.0,\"tie_word_embeddings\":true" },
+    { "minicpm", /* MiniCPM 2B and 4 */
+      ",\"dim_model_base\":256,\"hidden_act\":\"silu\",\"mup_denominator\":32,\"rms_norm_ep"
+      "s\":1e-05,\"rope_scaling\":null,\"scale_depth\":1.4,\"scale_emb\":12,\"tie_word_embe"
+      "ddings\":false" },
+    { "minicpm3", /* MiniCPM3 4B */
+      ",\"attention_bias\":false,\"dim_model_base\":256,\"hidden_act\":\"silu\",\"kv_lora_r"
+      "ank\":32,\"q_lora_rank\":48,\"qk_nope_head_dim\":16,\"qk_rope_head_dim\":8,\"rms_nor"
+      "m_eps\":1e-05,\"rope_scaling\":{\"long_factor\":[1,1,2,2],\"original_max_position_em"
+      "beddings\":512,\"short_factor\":[1,1,1,2],\"type\":\"longrope\"},\"scale_depth\":1.4"
+      ",\"scale_emb\":12,\"tie_word_embeddings\":false" },
+};
+
+#endif
