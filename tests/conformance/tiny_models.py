@@ -307,7 +307,11 @@ def write_gguf(path, model, variant):
         ("embedding_length", GGUF_U32, HIDDEN), ("feed_forward_length", GGUF_U32, FFN),
         ("attention.head_count", GGUF_U32, HEADS), ("attention.head_count_kv", GGUF_U32, KV_HEADS),
         ("rope.freq_base", GGUF_F32, THETA)] + extra]
-    tensors = gguf_tensors(model.w)
+    write_gguf_file(path, keys, gguf_tensors(model.w))
+
+
+def write_gguf_file(path, keys, tensors):
+    """keys: (name, type, value); tensors: name -> (shape, values)."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     head += b"".join(gguf_string(k) + struct.pack("<I", t) + gguf_value(t, v) for k, t, v in keys)
     data = b""
@@ -354,4 +358,5 @@ def main():
     return 1 if failed else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

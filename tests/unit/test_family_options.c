@@ -73,6 +73,41 @@ static void test_longrope_mscale(void **state)
         QUIRE_E_UNSUPPORTED, "rope_scaling.long_mscale = 1.5");
 }
 
+static void test_no_rope_layers(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("smollm3", ""));
+    assert_true(c.layers[2].rope == 0 && c.layers[3].rope == QR_LAYER_NO_ROPE);
+    qr_model_config_free(&c);
+    c = good(MODEL("smollm3", ",\"no_rope_layers\":null,\"no_rope_layer_interval\":3"));
+    assert_true(c.layers[2].rope == QR_LAYER_NO_ROPE && c.layers[3].rope == 0);
+    qr_model_config_free(&c);
+    c = good(MODEL("smollm3", ",\"no_rope_layers\":[0,1,1,1]"));
+    assert_true(c.layers[0].rope == QR_LAYER_NO_ROPE && c.layers[3].rope == 0);
+    qr_model_config_free(&c);
+    bad(MODEL("smollm3", ",\"no_rope_layers\":[0,1,1]"), QUIRE_E_FORMAT,
+        "no_rope_layers must list 4");
+    bad(MODEL("smollm3", ",\"no_rope_layers\":4"), QUIRE_E_FORMAT, "no_rope_layers must list 4");
+    bad(MODEL("smollm3", ",\"no_rope_layers\":[0,2,1,1]"), QUIRE_E_FORMAT, "no_rope_layers[1]");
+    bad(MODEL("smollm3", ",\"no_rope_layers\":[0,1,1,\"1\"]"), QUIRE_E_FORMAT, "no_rope_layers[3]");
+    bad(MODEL("smollm3", ",\"no_rope_layer_interval\":0"), QUIRE_E_FORMAT,
+        "no_rope_layer_interval is 0");
+    bad(MODEL("smollm3", ",\"use_sliding_window\":true"), QUIRE_E_UNSUPPORTED,
+        "use_sliding_window = true");
+}
+
+static void test_fixed_options(void **state)
+{
+    (void)state;
+    bad(MODEL("bailing_moe", ",\"norm_head\":true"), QUIRE_E_UNSUPPORTED, "norm_head = true");
+    bad(MODEL("bailing_moe", ",\"score_function\":\"softmax\""), QUIRE_E_UNSUPPORTED,
+        "scoring_func softmax");
+    bad(MODEL("internlm2", ",\"bias\":true"), QUIRE_E_UNSUPPORTED, "bias = true");
+    bad(MODEL("hunyuan_v1_moe", ",\"use_cla\":true"), QUIRE_E_UNSUPPORTED, "use_cla = true");
+    bad(MODEL("exaone4", ",\"sliding_window_pattern\":\"LLLG\""), QUIRE_E_FORMAT,
+        "sliding_window_pattern");
+}
+
 /* Numbers of experts as lists with an element per layer. */
 static void test_layer_counts(void **state)
 {
@@ -119,6 +154,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_rope_theta), cmocka_unit_test(test_rope_alpha),
         cmocka_unit_test(test_longrope_mscale),  cmocka_unit_test(test_layer_counts),
+        cmocka_unit_test(test_no_rope_layers),   cmocka_unit_test(test_fixed_options),
         cmocka_unit_test(test_minicpm),          cmocka_unit_test(test_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,6 +79,61 @@ static const struct {
       "m_eps\":1e-05,\"rope_scaling\":{\"long_factor\":[1,1,2,2],\"original_max_position_em"
       "beddings\":512,\"short_factor\":[1,1,1,2],\"type\":\"longrope\"},\"scale_depth\":1.4"
       ",\"scale_emb\":12,\"tie_word_embeddings\":false" },
+    { "smollm3", /* SmolLM3 3B */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"layer_types\":[\"full_attention"
+      "\",\"full_attention\",\"full_attention\",\"full_attention\"],\"max_window_layers\":2"
+      "8,\"mlp_bias\":false,\"no_rope_layer_interval\":4,\"no_rope_layers\":[1,1,1,0],\"pre"
+      "training_tp\":2,\"rms_norm_eps\":1e-06,\"rope_scaling\":null,\"rope_theta\":5000000."
+      "0,\"sliding_window\":null,\"use_sliding_window\":false" },
+    { "exaone", /* EXAONE 3.5 */
+      ",\"activation_function\":\"silu\",\"embed_dropout\":0.0,\"head_dim\":16,\"layer_norm"
+      "_epsilon\":1e-05,\"num_layers\":4,\"rope_scaling\":{\"factor\":8.0,\"high_freq_facto"
+      "r\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":8192,\"rope_typ"
+      "e\":\"llama3\"},\"rope_theta\":1000000,\"tie_word_embeddings\":true" },
+    { "exaone4", /* EXAONE 4 32B */
+      ",\"head_dim\":16,\"hidden_act\":\"silu\",\"layer_types\":[\"sliding_attention\",\"sl"
+      "iding_attention\",\"sliding_attention\",\"full_attention\"],\"rms_norm_eps\":1e-05,"
+      "\"rope_scaling\":{\"factor\":16.0,\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,"
+      "\"original_max_position_embeddings\":8192,\"rope_type\":\"llama3\"},\"rope_theta\":1"
+      "000000,\"sliding_window\":4096,\"sliding_window_pattern\":\"LLLG\",\"tie_word_embedd"
+      "ings\":false" },
+    { "glm4_moe", /* GLM-4.5 */
+      ",\"attention_bias\":true,\"first_k_dense_replace\":3,\"head_dim\":16,\"hidden_act\":"
+      "\"silu\",\"moe_intermediate_size\":32,\"n_group\":1,\"n_routed_experts\":16,\"n_shar"
+      "ed_experts\":1,\"norm_topk_prob\":true,\"num_experts_per_tok\":8,\"num_nextn_predict"
+      "_layers\":1,\"partial_rotary_factor\":0.5,\"rms_norm_eps\":1e-05,\"rope_scaling\":nu"
+      "ll,\"rope_theta\":1000000,\"routed_scaling_factor\":2.5,\"tie_word_embeddings\":fals"
+      "e,\"topk_group\":1,\"use_qk_norm\":true" },
+    { "cohere", /* Command R+ */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"layer_norm_eps\":1e-05,\"logit_s"
+      "cale\":0.8333333333333334,\"model_max_length\":131072,\"rope_theta\":75000000.0,\"us"
+      "e_qk_norm\":true" },
+    { "internlm2", /* InternLM2.5 */
+      ",\"attn_implementation\":\"eager\",\"bias\":false,\"hidden_act\":\"silu\",\"pretrain"
+      "ing_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"factor\":2.0,\"type\":\"dynami"
+      "c\"},\"rope_theta\":1000000,\"tie_word_embeddings\":false" },
+    { "internlm3", /* InternLM3 8B */
+      ",\"bias\":false,\"head_dim\":16,\"hidden_act\":\"silu\",\"qkv_bias\":false,\"rms_nor"
+      "m_eps\":1e-05,\"rope_scaling\":{\"factor\":6.0,\"rope_type\":\"dynamic\"},\"rope_the"
+      "ta\":50000000,\"tie_word_embeddings\":false" },
+    { "orion", /* Orion 14B */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"max_sequence_length\":4096,\"pre"
+      "training_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":10000.0,"
+      "\"tie_word_embeddings\":false" },
+    { "xverse", /* XVERSE 13B */
+      ",\"hidden_act\":\"silu\",\"max_tokenizer_truncation\":6144,\"rms_norm_eps\":1e-06,\""
+      "rope_theta\":500000,\"tie_word_embeddings\":false" },
+    { "bailing_moe", /* Ling-mini 2.0 */
+      ",\"embedding_dropout\":0.0,\"first_k_dense_replace\":1,\"head_dim\":16,\"hidden_act"
+      "\":\"silu\",\"max_window_layers\":20,\"moe_intermediate_size\":32,\"moe_router_enabl"
+      "e_expert_bias\":true,\"n_group\":4,\"norm_head\":false,\"norm_softmax\":false,\"norm"
+      "_topk_prob\":true,\"num_experts\":16,\"num_experts_per_tok\":8,\"num_nextn_predict_l"
+      "ayers\":0,\"num_shared_experts\":1,\"output_dropout\":0.0,\"output_router_logits\":f"
+      "alse,\"partial_rotary_factor\":0.5,\"rms_norm_eps\":1e-06,\"rope_scaling\":null,\"ro"
+      "pe_theta\":600000,\"rotary_dim\":64,\"routed_scaling_factor\":2.5,\"router_dtype\":"
+      "\"fp32\",\"score_function\":\"sigmoid\",\"tie_word_embeddings\":false,\"topk_group\""
+      ":4,\"use_bias\":false,\"use_qk_norm\":true,\"use_qkv_bias\":false,\"use_rmsnorm\":tr"
+      "ue,\"using_split_qkv_in_self_attention\":false" },
 };
 
 #endif

@@ -83,6 +83,7 @@ struct qr_arch {
     float alibi_max_bias;      /* default; 0: no ALiBi */
     bool alibi_scaled;         /* slopes are multiplied by the attention scale */
     bool chunked_windows;      /* the window is the chunk of chunked attention */
+    bool rope_without_windows; /* with rope_in_windows_only: unless no layer has a window */
     bool rope_in_windows_only; /* layers without a window have no RoPE */
     bool divides_logits;       /* logit_scale and logits_scaling are divisors */
     bool sinks;
@@ -162,6 +163,8 @@ struct qr_arch {
     enum qr_rope_kind gguf_rope;
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;
+    bool gguf_mtp;                  /* block_count includes nextn_predict_layers */
+    uint32_t gguf_no_rope_interval; /* every n-th layer has no RoPE; 0: all have */
     bool gguf_minicpm;              /* factors of MiniCPM where the file has none */
     bool gguf_scaled_embedding;     /* as scaled_embedding */
     bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */

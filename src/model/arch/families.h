@@ -8,11 +8,13 @@
     X(afmoe)                                                                                       \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
+    X(bailing_moe_v2)                                                                              \
     X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \
     X(bitnet)                                                                                      \
     X(bloom)                                                                                       \
+    X(cohere)                                                                                      \
     X(cohere2)                                                                                     \
     X(cwm)                                                                                         \
     X(deepseek_v2)                                                                                 \
@@ -21,6 +23,8 @@
     X(ernie4_5)                                                                                    \
     X(ernie4_5_moe)                                                                                \
     X(eurobert)                                                                                    \
+    X(exaone)                                                                                      \
+    X(exaone4)                                                                                     \
     X(exaone_moe)                                                                                  \
     X(falcon)                                                                                      \
     X(falcon_h1)                                                                                   \
@@ -29,6 +33,7 @@
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
     X(glm4)                                                                                        \
+    X(glm4_moe)                                                                                    \
     X(glm4_moe_lite)                                                                               \
     X(gpt2)                                                                                        \
     X(gpt_bigcode)                                                                                 \
@@ -43,6 +48,8 @@
     X(granitemoehybrid)                                                                            \
     X(hunyuan_v1_dense)                                                                            \
     X(hunyuan_v1_moe)                                                                              \
+    X(internlm2)                                                                                   \
+    X(internlm3)                                                                                   \
     X(jais2)                                                                                       \
     X(jamba)                                                                                       \
     X(kimi_linear)                                                                                 \
@@ -71,6 +78,7 @@
     X(olmo_hybrid)                                                                                 \
     X(olmoe)                                                                                       \
     X(opt)                                                                                         \
+    X(orion)                                                                                       \
     X(phi)                                                                                         \
     X(phi3)                                                                                        \
     X(phimoe)                                                                                      \
@@ -83,10 +91,12 @@
     X(qwen3_next)                                                                                  \
     X(roberta)                                                                                     \
     X(seed_oss)                                                                                    \
+    X(smollm3)                                                                                     \
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
     X(t5)                                                                                          \
     X(vaultgemma)                                                                                  \
+    X(xverse)                                                                                      \
     X(youtu)
 
 #endif

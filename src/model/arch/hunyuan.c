@@ -22,14 +22,14 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "use_mixed_mlp_moe", "true" }, /* shared experts */
     { "norm_topk_prob", "true" },
     { "routed_scaling_factor", "1" },
-    { "num_experts", "1" }, /* dense */
+    { "num_experts", "1" },       /* dense */
     { "cla_share_factor", NULL }, /* of use_cla, which is off */
     { "dense_list", NULL },       /* heads for other tasks */
     { "class_num", NULL },
     { "pool_type", NULL },
     { "moe_random_routing_dropped_token", NULL }, /* training: no token is dropped */
     { "moe_drop_tokens", NULL },
-    { "org_vocab_size", NULL }, /* before padding */
+    { "org_vocab_size", NULL },   /* before padding */
     { "num_media_embeds", NULL }, /* images */
     { "*_id", NULL },             /* tokens */
     { "vit_*", NULL },

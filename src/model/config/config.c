@@ -89,12 +89,16 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
     return QUIRE_OK;
 }
 
-uint8_t qr_layer_rope_set(const struct qr_model_config *cfg, const struct qr_arch *arch,
-                          bool windowed)
+void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch *arch,
+                               bool has_window)
 {
-    if (cfg->n_rope == 0 || (arch->rope_in_windows_only && !windowed))
-        return QR_LAYER_NO_ROPE;
-    return cfg->n_rope == 2 && windowed ? 1 : 0;
+    const bool only = arch->rope_in_windows_only && (has_window || !arch->rope_without_windows);
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        struct qr_layer_config *l = &cfg->layers[i];
+        l->rope = cfg->n_rope == 2 && l->window ? 1 : 0;
+        if (cfg->n_rope == 0 || (only && !l->window))
+            l->rope = QR_LAYER_NO_ROPE;
+    }
 }
 
 bool qr_model_has_experts(const struct qr_model_config *cfg)

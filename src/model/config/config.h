@@ -68,9 +68,10 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
 quire_status qr_model_config_set_mla(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
                                      struct quire_error *err);
 
-/* RoPE set of a layer with or without a sliding window, as in qr_layer_config.rope. */
-uint8_t qr_layer_rope_set(const struct qr_model_config *cfg, const struct qr_arch *arch,
-                          bool windowed);
+/* Sets qr_layer_config.rope of the decoder layers by their windows. has_window: the file gives a
+ * window, whether or not any layer has it. */
+void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch *arch,
+                               bool has_window);
 
 /* Sets the fields that follow from others: maxima over the layers, the embedding scale. */
 void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch);

@@ -52,10 +52,24 @@ static quire_status read_mla(const struct qr_gguf_source *s)
     return qr_model_config_set_mla(cfg, cfg->head_dim - rope, rope, s->err);
 }
 
+/* Layers behind the last one, which predict further tokens. */
+static quire_status read_mtp(const struct qr_gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    QR_TRY(qr_gguf_source_u32_or(s, "nextn_predict_layers", 0, &cfg->n_mtp_layers));
+    if (cfg->n_mtp_layers >= cfg->n_layers)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "%s: %u layers, %u of them predict further tokens",
+                       s->prefix, cfg->n_layers, cfg->n_mtp_layers);
+    cfg->n_layers -= cfg->n_mtp_layers;
+    return QUIRE_OK;
+}
+
 static quire_status read_sizes(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     QR_TRY(qr_gguf_source_u32(s, "block_count", &cfg->n_layers));
+    if (s->arch->gguf_mtp)
+        QR_TRY(read_mtp(s));
     if (cfg->kind == QR_MODEL_ENCODER_DECODER) { /* block_count counts encoder layers */
         cfg->n_encoder_layers = cfg->n_layers;
         QR_TRY(qr_gguf_source_u32_or(s, "decoder_block_count", cfg->n_layers, &cfg->n_layers));
@@ -132,8 +146,10 @@ static quire_status read_windows(const struct qr_gguf_source *s)
         return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
                        "%s.attention.sliding_window is %u, but family %s has no windows", s->prefix,
                        window, s->arch->name);
-    for (uint32_t i = 0; i < cfg->n_layers; i++)
-        cfg->layers[i].rope = qr_layer_rope_set(cfg, s->arch, cfg->layers[i].window != 0);
+    qr_model_config_set_ropes(cfg, s->arch, window != 0);
+    for (uint32_t i = 0, n = s->arch->gguf_no_rope_interval; n && i < cfg->n_layers; i++)
+        if ((i + 1) % n == 0)
+            cfg->layers[i].rope = QR_LAYER_NO_ROPE;
     return QUIRE_OK;
 }
 

@@ -144,7 +144,7 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
     for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
         struct qr_layer_config *l = &h->cfg->layers[i];
         l->chunked = l->window && h->arch->chunked_windows;
-        l->rope = qr_layer_rope_set(h->cfg, h->arch, l->window != 0);
     }
+    qr_model_config_set_ropes(h->cfg, h->arch, has && in_use && window);
     return QUIRE_OK;
 }

@@ -350,10 +350,10 @@ static bool in_list(const char *const *list, const char *name)
  * and is not part of the language model. */
 static bool is_mtp(const struct qr_weights *w, const char *name)
 {
-    static const char layers[] = "model.layers.";
-    return w->config.n_mtp_layers && strncmp(name, layers, sizeof layers - 1) == 0 &&
-           strtoul(name + sizeof layers - 1, NULL, 10) - w->config.n_layers <
-               w->config.n_mtp_layers;
+    const char *layers = w->gguf ? "blk." : "model.layers.";
+    const size_t n = strlen(layers);
+    return w->config.n_mtp_layers && strncmp(name, layers, n) == 0 &&
+           strtoul(name + n, NULL, 10) - w->config.n_layers < w->config.n_mtp_layers;
 }
 
 static quire_status report_unused(const struct qr_weights *w, const uint8_t *used,

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bailing_moe.c - Ling 2: fused qkv, q/k norm, RoPE on half a head, sigmoid router with a
+ * correction, groups and a shared expert. Ling 1, which has the same model_type and no correction,
+ * is refused by the missing tensor. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "max_position_embeddings", 32768 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 600000 },
+    { "partial_rotary_factor", 0.5 },
+    { "num_experts", 256 },
+    { "num_experts_per_tok", 8 },
+    { "n_shared_experts", 1 },
+    { "moe_intermediate_size", 512 },
+    { "first_k_dense_replace", 1 },
+    { "n_group", 8 },
+    { "topk_group", 4 },
+    { "norm_topk_prob", 1 },
+    { "routed_scaling_factor", 2.5 },
+    { "use_qk_norm", 1 },
+    { 0 },
+};
+
+static const struct qr_hf_alias aliases[] = {
+    { "n_shared_experts", "num_shared_experts" },
+    { "shared_expert_intermediate_size", "moe_shared_expert_intermediate_size" },
+    { "scoring_func", "score_function" },
+    { 0 },
+};
+
+static const struct qr_hf_fixed_bool fixed_bools[] = {
+    { "use_bias", false },
+    { "norm_head", false },
+    { "use_sliding_window", false },
+    { "moe_router_enable_expert_bias", true },
+    { 0 },
+};
+
+static const struct qr_ignored_key ignored_keys[] = {
+    { "rotary_dim", NULL }, /* partial_rotary_factor counts */
+    { "max_window_layers", NULL }, /* of windows, which are off */
+    { "sliding_window", NULL },
+    { "use_rmsnorm", "true" },
+    { "router_dtype", NULL }, /* the router computes in f32 */
+    { "router_type", "topN" },
+    { "output_dropout", NULL }, /* training */
+    { "mtp_loss_scaling_factor", NULL },
+    { "moe_router_bias_update_rate", NULL },
+    { "num_mtp_layers", "0" },
+    { 0 },
+};
+
+#define L "model.layers.%u."
+static const struct qr_name_rule names[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "model.word_embeddings.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_Q, L "attention.query_key_value.weight" },
+    { QR_W_ATTN_K, QR_SLICE_K, L "attention.query_key_value.weight" },
+    { QR_W_ATTN_V, QR_SLICE_V, L "attention.query_key_value.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_Q, L "attention.query_key_value.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_K, L "attention.query_key_value.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_V, L "attention.query_key_value.bias" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attention.dense.weight" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "attention.query_layernorm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "attention.key_layernorm.weight" },
+    { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "mlp.gate.expert_bias" },
+    { 0 },
+};
+#undef L
+
+const struct qr_arch qr_arch_bailing_moe_v2 = {
+    .name = "bailing_moe_v2",
+    .hf_types = { "bailing_moe_v2", "bailing_moe" },
+    .gguf_archs = { "bailingmoe2" },
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .qk_norm = QR_QK_NORM_HEAD,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SIGMOID, .correction = true, .group_top2 = true },
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_NEOX,
+    .hf_qkv_bias_key = "use_qkv_bias",
+    .hf_qk_norm_key = "use_qk_norm",
+    .hf_defaults = defaults,
+    .hf_aliases = aliases,
+    .hf_fixed_bools = fixed_bools,
+    .hf_ignored_keys = ignored_keys,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_mtp = true,
+    .gguf_names = qr_names_gguf,
+};

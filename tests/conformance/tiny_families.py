@@ -1,0 +1,340 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Decoder families that the reference data lacks, as tiny random models.
+
+As tiny_models.py: writes each model as a Hugging Face folder and, where converters support the family, as a
+GGUF file, computes its logits in double precision, and checks both with quire-eval. The rows of MODELS are the
+families; class Model has their options.
+
+usage: tiny_families.py QUIRE_EVAL
+"""
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import tiny_models as tiny
+from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32
+
+VOCAB, HIDDEN, FFN, HEADS, KV_HEADS, HEAD, LAYERS = 48, 32, 48, 4, 2, 8, 4
+EXPERTS, TOP_K, EXPERT_FFN, GROUPS, TOP_GROUPS = 8, 2, 16, 4, 2
+WINDOW, THETA, EPS = 8, 10000.0, 1e-5
+PROMPTS = (7, 33, 60)
+ABSENT = object()  # a key that the family's config.json does not have
+
+
+class Model:
+    """Llama with options:
+    norm: "rms", "layer" (without bias) or "layer_bias"
+    block: "pre" (norms of inputs), "output" (norms of outputs), "parallel" (one norm, both sublayers)
+    rope_dim: rotated elements of a head; theta: the base; pairs: interleaved in the folder
+    no_rope, windows: layer numbers; scores see `WINDOW` keys in windows
+    qk: None, "head" (one weight vector for all heads), "heads" (one per head); qk_late: after RoPE
+    bias: projections with a bias, of "qkvo"
+    moe: experts from layer 1 on (sigmoid, correction, groups, one shared expert); mtp: a layer behind the last
+    scales: factors of embedding, residual and logits
+    folder(tensors), names: changes of the tensors in the folder; config: keys of config.json
+    gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; keys: its metadata
+    """
+
+    def __init__(self, name, **options):
+        self.name, self.norm, self.block = name, "rms", "pre"
+        self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
+        self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", False, False
+        self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
+        self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
+        for key, value in options.items():
+            assert hasattr(self, key), key
+            setattr(self, key, value)
+        self.w = tiny.Weights(sum(name.encode()))
+        self.fill()
+
+    # ---- Weights, by the names of Llama
+
+    def add_norm(self, hf, gguf, size=HIDDEN):
+        self.w.add(f"{hf}.weight", f"{gguf}.weight", [size], 1, 0.3)
+        if self.norm == "layer_bias":
+            self.w.add(f"{hf}.bias", f"{gguf}.bias", [size], 0, 0.2)
+
+    def add_mlp(self, hf, blk, suffix, ffn, expert=None):
+        for part, shape in (("gate", [ffn, HIDDEN]), ("up", [ffn, HIDDEN]), ("down", [HIDDEN, ffn])):
+            name = f"{blk}ffn_{part}{suffix}.weight"
+            self.w.add(f"{hf}{part}_proj.weight", name if expert is None else (name, EXPERTS), shape)
+
+    def fill(self):
+        w = self.w
+        w.add("model.embed_tokens.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
+        w.add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
+        self.add_norm("model.norm", "output_norm")
+        for i in range(LAYERS):
+            hf, blk = f"model.layers.{i}.", f"blk.{i}."
+            for part, gguf, rows, cols in (("q", "q", HEADS * HEAD, HIDDEN), ("k", "k", KV_HEADS * HEAD, HIDDEN),
+                                           ("v", "v", KV_HEADS * HEAD, HIDDEN), ("o", "output", HIDDEN, HEADS * HEAD)):
+                w.add(f"{hf}self_attn.{part}_proj.weight", f"{blk}attn_{gguf}.weight", [rows, cols])
+                if part in self.bias:
+                    w.add(f"{hf}self_attn.{part}_proj.bias", f"{blk}attn_{gguf}.bias", [rows], 0, 0.3)
+            for part, n in (("q", HEADS), ("k", KV_HEADS)) if self.qk else ():
+                shape = [HEAD] if self.qk == "head" else [n, HEAD]
+                w.add(f"{hf}self_attn.{part}_norm.weight", f"{blk}attn_{part}_norm.weight", shape, 1, 0.5)
+            if self.block == "output":
+                self.add_norm(f"{hf}post_attention_layernorm", f"{blk}post_attention_norm")
+                self.add_norm(f"{hf}post_feedforward_layernorm", f"{blk}post_ffw_norm")
+            else:
+                self.add_norm(f"{hf}input_layernorm", f"{blk}attn_norm")
+            if self.block == "pre":
+                self.add_norm(f"{hf}post_attention_layernorm", f"{blk}{self.gguf_ffn_norm}")
+            if self.moe and i > 0:
+                w.add(f"{hf}mlp.gate.weight", f"{blk}ffn_gate_inp.weight", [EXPERTS, HIDDEN])
+                w.add(f"{hf}mlp.gate.e_score_correction_bias", f"{blk}exp_probs_b.bias", [EXPERTS], 0, 0.3)
+                for e in range(EXPERTS):
+                    self.add_mlp(f"{hf}mlp.experts.{e}.", blk, "_exps", EXPERT_FFN, e)
+                self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", EXPERT_FFN)
+            else:
+                self.add_mlp(f"{hf}mlp.", blk, "", FFN)
+        if self.mtp:
+            w.add(f"model.layers.{LAYERS}.eh_proj.weight", f"blk.{LAYERS}.nextn.eh_proj.weight", [HIDDEN, 2 * HIDDEN])
+            self.add_norm(f"model.layers.{LAYERS}.enorm", f"blk.{LAYERS}.nextn.enorm")
+
+    # ---- The forward pass
+
+    def normed(self, x, name):
+        weight, bias = self.w.vector(f"{name}.weight"), self.w.vector(f"{name}.bias")
+        return tiny.rms_norm(x, weight) if self.norm == "rms" else tiny.layer_norm(x, weight, bias)
+
+    def rotate(self, x, position):
+        out, half = list(x), self.rope_dim // 2
+        for i in range(half):
+            angle = position * self.theta ** (-2 * i / self.rope_dim)
+            a, b = (2 * i, 2 * i + 1) if self.pairs else (i, i + half)
+            out[a] = x[a] * math.cos(angle) - x[b] * math.sin(angle)
+            out[b] = x[b] * math.cos(angle) + x[a] * math.sin(angle)
+        return out
+
+    def head(self, x, hf, part, h, layer, position):
+        """Norm and RoPE of a head of q or k."""
+        def norm(v):
+            if not self.qk:
+                return v
+            weight = self.w.vector(f"{hf}self_attn.{part}_norm.weight")
+            weight = weight if self.qk == "head" else weight[h * HEAD:(h + 1) * HEAD]
+            return (tiny.rms_norm if self.norm == "rms" else tiny.layer_norm)(v, weight)
+        turned = (lambda v: v) if layer in self.no_rope else lambda v: self.rotate(v, position)
+        return norm(turned(x)) if self.qk_late else turned(norm(x))
+
+    def project(self, hf, part, x):
+        y, bias = tiny.matvec(self.w.matrix(f"{hf}{part}_proj.weight"), x), self.w.vector(f"{hf}{part}_proj.bias")
+        return tiny.add(y, bias) if bias else y
+
+    def attention(self, layer, xs):
+        hf, rows = f"model.layers.{layer}.", {"q": [], "k": [], "v": []}
+        for position, x in enumerate(xs):
+            for part in "qkv":
+                heads = tiny.heads_of(self.project(f"{hf}self_attn.", part, x))
+                rows[part].append(heads if part == "v" else
+                                  [self.head(v, hf, part, h, layer, position) for h, v in enumerate(heads)])
+        window = WINDOW if layer in self.windows else 0
+        return [self.project(f"{hf}self_attn.", "o", tiny.attend(rows["q"][i], rows["k"], rows["v"], i, window))
+                for i in range(len(xs))]
+
+    def mlp(self, hf, x):
+        gate, up = self.project(hf, "gate", x), self.project(hf, "up", x)
+        return self.project(hf, "down", [tiny.silu(g) * u for g, u in zip(gate, up)])
+
+    def experts(self, hf, x):
+        scores = [1 / (1 + math.exp(-s)) for s in tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x)]
+        choice = tiny.add(scores, self.w.vector(f"{hf}mlp.gate.e_score_correction_bias"))
+        size = EXPERTS // GROUPS
+        best_two = [sum(sorted(choice[g * size:(g + 1) * size])[-2:]) for g in range(GROUPS)]
+        groups = sorted(range(GROUPS), key=lambda g: -best_two[g])[:TOP_GROUPS]
+        chosen = sorted((e for g in groups for e in range(g * size, (g + 1) * size)), key=lambda e: -choice[e])[:TOP_K]
+        total = sum(scores[e] for e in chosen)
+        outs = [[2.5 * scores[e] / total * y for y in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen]
+        return tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
+
+    def feed_forward(self, layer, x):
+        hf = f"model.layers.{layer}."
+        return self.experts(hf, x) if self.moe and layer > 0 else self.mlp(f"{hf}mlp.", x)
+
+    def layer(self, i, xs):
+        hf, residual = f"model.layers.{i}.", self.scales[1]
+        plus = lambda x, y: [a + residual * b for a, b in zip(x, y)]
+        if self.block == "output":
+            xs = [plus(x, self.normed(a, f"{hf}post_attention_layernorm")) for x, a in zip(xs, self.attention(i, xs))]
+            return [plus(x, self.normed(self.feed_forward(i, x), f"{hf}post_feedforward_layernorm")) for x in xs]
+        inputs = [self.normed(x, f"{hf}input_layernorm") for x in xs]
+        att = self.attention(i, inputs)
+        if self.block == "parallel":
+            return [plus(x, tiny.add(a, self.feed_forward(i, n))) for x, a, n in zip(xs, att, inputs)]
+        xs = [plus(x, a) for x, a in zip(xs, att)]
+        return [plus(x, self.feed_forward(i, self.normed(x, f"{hf}post_attention_layernorm"))) for x in xs]
+
+    def logits(self, ids):
+        table, head = self.w.matrix("model.embed_tokens.weight"), self.w.matrix("lm_head.weight")
+        xs = [[self.scales[0] * v for v in table[i]] for i in ids]
+        for i in range(LAYERS):
+            xs = self.layer(i, xs)
+        return [[self.scales[2] * y for y in tiny.matvec(head, self.normed(x, "model.norm"))] for x in xs]
+
+    # ---- Files
+
+    def write_folder(self, folder):
+        os.mkdir(folder)
+        eps = {"rms_norm_eps": EPS} if self.norm == "rms" else {"layer_norm_eps": EPS}
+        config = {"vocab_size": VOCAB, "hidden_size": HIDDEN, "intermediate_size": FFN, "num_attention_heads": HEADS,
+                  "num_hidden_layers": LAYERS, "num_key_value_heads": KV_HEADS, "hidden_act": "silu",
+                  "max_position_embeddings": 256, "rope_theta": THETA, "tie_word_embeddings": False,
+                  "model_type": self.name, **eps, **self.config}
+        config = {k: v for k, v in config.items() if v is not ABSENT}
+        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()}
+        tiny.write_safetensors(f"{folder}/model.safetensors",
+                               {n: ("F32", s, tiny.pack_f32(v)) for n, (s, v) in self.folder(plain).items()})
+        rng, golden = random.Random(1), {}
+        for n in PROMPTS:
+            ids = [rng.randrange(VOCAB) for _ in range(n)]
+            golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
+            golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(tiny.pack_f32(r) for r in self.logits(ids)))
+        tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
+
+    def to_pairs(self, hf, shape, values):
+        """Rows of q and k in the order of interleaved RoPE: halves of a head alternate."""
+        if not self.gguf_pairs or not any(f"self_attn.{p}_proj." in hf for p in "qk"):
+            return values
+        width = shape[1] if len(shape) == 2 else 1
+        rows = [values[r * width:(r + 1) * width] for r in range(shape[0])]
+        order = [h + i + HEAD // 2 * half for h in range(0, shape[0], HEAD) for i in range(HEAD // 2) for half in (0, 1)]
+        return [v for r in order for v in rows[r]]
+
+    def write_gguf(self, path):
+        norm = "attention.layer_norm_rms_epsilon" if self.norm == "rms" else "attention.layer_norm_epsilon"
+        keys = [("block_count", GGUF_U32, LAYERS + self.mtp), ("context_length", GGUF_U32, 256),
+                ("embedding_length", GGUF_U32, HIDDEN), ("feed_forward_length", GGUF_U32, FFN),
+                ("attention.head_count", GGUF_U32, HEADS), ("attention.head_count_kv", GGUF_U32, KV_HEADS),
+                ("rope.freq_base", GGUF_F32, self.theta), ("rope.dimension_count", GGUF_U32, self.rope_dim),
+                (norm, GGUF_F32, EPS)] + self.keys
+        keys = [("general.architecture", GGUF_STR, self.gguf)] + [(f"{self.gguf}.{k}", t, v) for k, t, v in keys]
+        stored = tiny.Weights(0)
+        for hf, (gguf, shape, values) in self.w.tensors.items():
+            stored.tensors[hf] = (gguf, shape, self.to_pairs(hf, shape, values))
+        tiny.write_gguf_file(path, keys, tiny.gguf_tensors(stored))
+
+
+# ---- Tensors of folders: name -> (shape, values)
+
+def renamed(*pairs):
+    def apply(tensors):
+        out = {}
+        for name, tensor in tensors.items():
+            for old, new in pairs:
+                name = name.replace(old, new)
+            out[name] = tensor
+        return out
+    return apply
+
+
+def fused(by_head, name, then):
+    """q, k and v as one tensor: [q; k; v], or for each KV head its q heads, k and v."""
+    def apply(tensors):
+        for i in range(LAYERS):
+            parts = [tensors.pop(f"model.layers.{i}.self_attn.{p}_proj.weight")[1] for p in "qkv"]
+            if by_head:
+                sizes = [len(p) // KV_HEADS for p in parts]
+                values = [v for h in range(KV_HEADS) for p, n in zip(parts, sizes) for v in p[h * n:(h + 1) * n]]
+            else:
+                values = [v for p in parts for v in p]
+            tensors[f"model.layers.{i}.{name}"] = ([(HEADS + 2 * KV_HEADS) * HEAD, HIDDEN], values)
+        return then(tensors)
+    return apply
+
+
+WINDOWED = tuple(i for i in range(LAYERS) if (i + 1) % 4)
+MOE_CONFIG = {"num_experts_per_tok": TOP_K, "moe_intermediate_size": EXPERT_FFN, "first_k_dense_replace": 1,
+              "n_group": GROUPS, "topk_group": TOP_GROUPS, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
+              "num_nextn_predict_layers": 1, "partial_rotary_factor": 0.5, "head_dim": HEAD}
+MOE_KEYS = [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
+            ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN), ("expert_shared_count", GGUF_U32, 1),
+            ("expert_group_count", GGUF_U32, GROUPS), ("expert_group_used_count", GGUF_U32, TOP_GROUPS),
+            ("expert_weights_norm", GGUF_BOOL, True), ("expert_weights_scale", GGUF_F32, 2.5),
+            ("expert_gating_func", GGUF_U32, 2), ("leading_dense_block_count", GGUF_U32, 1),
+            ("nextn_predict_layers", GGUF_U32, 1)]
+# the base that alpha 50 makes of 10000
+ALPHA_THETA = THETA * 50 ** (HEAD / (HEAD - 2))
+EXAONE3 = renamed(("model.layers.", "transformer.h."), ("model.embed_tokens", "transformer.wte"),
+                  ("model.norm", "transformer.ln_f"), ("input_layernorm", "ln_1"), ("post_attention_layernorm", "ln_2"),
+                  ("self_attn.o_proj", "attn.attention.out_proj"), ("self_attn.", "attn.attention."),
+                  ("mlp.gate_proj", "mlp.c_fc_0"), ("mlp.up_proj", "mlp.c_fc_1"), ("mlp.down_proj", "mlp.c_proj"))
+INTERNLM2 = renamed(("model.embed_tokens", "model.tok_embeddings"), ("lm_head", "output"),
+                    ("input_layernorm", "attention_norm"), ("post_attention_layernorm", "ffn_norm"),
+                    ("self_attn.o_proj", "attention.wo"), ("mlp.gate_proj", "feed_forward.w1"),
+                    ("mlp.down_proj", "feed_forward.w2"), ("mlp.up_proj", "feed_forward.w3"))
+BAILING = renamed(("model.embed_tokens", "model.word_embeddings"), ("self_attn.o_proj", "attention.dense"),
+                  ("self_attn.q_norm", "attention.query_layernorm"), ("self_attn.k_norm", "attention.key_layernorm"),
+                  ("mlp.gate.e_score_correction_bias", "mlp.gate.expert_bias"))
+
+MODELS = (
+    lambda: Model("smollm3", no_rope=(3,), gguf="smollm3", gguf_pairs=True),
+    lambda: Model("smollm3", no_rope=(0, 2), config={"no_rope_layers": [0, 1, 0, 1]}),
+    lambda: Model("exaone4", block="output", qk="head", windows=WINDOWED, no_rope=(3,), gguf="exaone4",
+                  config={"sliding_window": WINDOW, "sliding_window_pattern": 4},
+                  keys=[("attention.sliding_window", GGUF_U32, WINDOW)]),
+    lambda: Model("exaone4", block="output", qk="head", gguf="exaone4",  # no windows: RoPE in all layers
+                  config={"sliding_window": None, "layer_types": ["full_attention"] * LAYERS}),
+    lambda: Model("exaone", gguf="exaone", folder=EXAONE3,
+                  config={"num_layers": LAYERS, "num_hidden_layers": ABSENT, "layer_norm_epsilon": EPS,
+                          "rms_norm_eps": ABSENT, "activation_function": "silu", "hidden_act": ABSENT}),
+    lambda: Model("glm4_moe", rope_dim=HEAD // 2, qk="head", bias="qkv", moe=True, mtp=True, gguf="glm4moe",
+                  gguf_ffn_norm="post_attention_norm", keys=MOE_KEYS,
+                  config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "use_qk_norm": True,
+                          "attention_bias": True}),
+    lambda: Model("glm4_moe", rope_dim=HEAD // 2, bias="qkv", moe=True, mtp=True, gguf="glm4moe",
+                  gguf_ffn_norm="post_attention_norm", keys=MOE_KEYS,
+                  config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "attention_bias": True}),
+    lambda: Model("bailing_moe_v2", rope_dim=HEAD // 2, qk="head", moe=True, mtp=True, gguf="bailingmoe2",
+                  folder=fused(False, "attention.query_key_value.weight", BAILING), keys=MOE_KEYS,
+                  config={**MOE_CONFIG, "num_experts": EXPERTS, "num_shared_experts": 1, "score_function": "sigmoid",
+                          "use_qk_norm": True}),
+    lambda: Model("cohere", norm="layer", block="parallel", pairs=True, scales=(1, 1, 0.25), gguf="command-r",
+                  config={"logit_scale": 0.25}, keys=[("logit_scale", GGUF_F32, 0.25)]),
+    lambda: Model("cohere", norm="layer", block="parallel", pairs=True, qk="heads", gguf="command-r",
+                  config={"logit_scale": 1.0, "use_qk_norm": True}, keys=[("logit_scale", GGUF_F32, 1.0)]),
+    lambda: Model("hunyuan_v1_dense", qk="head", qk_late=True, theta=ALPHA_THETA, gguf="hunyuan-dense",
+                  folder=renamed(("q_norm", "query_layernorm"), ("k_norm", "key_layernorm")),
+                  config={"rope_scaling": {"type": "dynamic", "alpha": 50.0, "factor": 1.0}, "use_qk_norm": True}),
+    lambda: Model("minicpm", scales=(12.0, 1.4 / math.sqrt(LAYERS), 16 / HIDDEN), gguf="minicpm", gguf_pairs=True,
+                  config={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 16},
+                  keys=[("embedding_scale", GGUF_F32, 12), ("residual_scale", GGUF_F32, 1.4 / math.sqrt(LAYERS)),
+                        ("logit_scale", GGUF_F32, HIDDEN / 16)]),
+    lambda: Model("minicpm", scales=(12.0, 1.4 / math.sqrt(LAYERS), 256 / HIDDEN), gguf="minicpm", gguf_pairs=True,
+                  config={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256}),  # older files lack the keys
+    lambda: Model("internlm2", gguf="internlm2", gguf_pairs=True, folder=fused(True, "attention.wqkv.weight", INTERNLM2),
+                  config={"bias": False, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
+    lambda: Model("internlm3", bias="qkv", gguf="llama", gguf_pairs=True,
+                  config={"bias": False, "qkv_bias": True, "rope_scaling": {"rope_type": "dynamic", "factor": 6.0}}),
+    lambda: Model("orion", norm="layer_bias", config={"layer_norm_eps": ABSENT, "rms_norm_eps": EPS}),
+    lambda: Model("xverse", gguf="xverse", gguf_pairs=True),
+)
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for number, make in enumerate(MODELS):
+            model = make()
+            folder = f"{scratch}/{number}_{model.name}"
+            model.write_folder(folder)
+            commands = [[folder]]
+            if model.gguf:
+                model.write_gguf(f"{folder}/model.gguf")
+                commands.append(["--gguf", f"{folder}/model.gguf", folder])
+            for c in commands:
+                failed |= subprocess.call([sys.argv[1], "golden", *c])
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
