@@ -53,6 +53,35 @@ static quire_status check_prompt(struct eval_run *r, const struct tensor_file *g
     return s;
 }
 
+/* Hidden states after the final norm, where the reference has them instead of logits (models for
+ * embeddings). */
+static quire_status check_states(struct eval_run *r, const struct tensor_file *golden, uint32_t n,
+                                 struct tally *t, struct quire_error *err)
+{
+    const struct quire_model_info *info = eval_run_info(r);
+    struct tensor ids, want;
+    if (tensor_file_get(golden, "F32", &want, "logits.%u", n) ||
+        !tensor_file_get(golden, "I64", &ids, "ids.%u", n) ||
+        !tensor_file_get(golden, "F32", &want, "last_hidden.%u", n))
+        return QUIRE_OK;
+    const size_t rows = (size_t)n * info->hidden_size;
+    if (ids.n != n || want.n_dims != 2 || want.n != rows) {
+        snprintf(err->msg, sizeof err->msg, "last_hidden.%u does not match the model", n);
+        return QUIRE_E_MISMATCH;
+    }
+    int32_t tokens[MAX_PROMPT];
+    for (uint32_t i = 0; i < n; i++)
+        tokens[i] = (int32_t)((const int64_t *)ids.data)[i];
+    float *hidden = malloc((info->n_layers + 1) * rows * sizeof *hidden);
+    if (!hidden)
+        return QUIRE_E_NOMEM;
+    const quire_status s = eval_run_prompt(r, tokens, n, NULL, 0, NULL, hidden, err);
+    if (s == QUIRE_OK)
+        tally_values(t, hidden + info->n_layers * rows, want.data, rows);
+    free(hidden);
+    return s;
+}
+
 static quire_status check_greedy(struct eval_run *r, const struct tensor_file *golden, uint32_t n,
                                  const struct tolerance *tolerance, struct tally *t,
                                  struct quire_error *err)
@@ -84,6 +113,8 @@ static quire_status check_decoder(struct eval_run *r, const struct tensor_file *
     quire_status s = QUIRE_OK;
     for (size_t i = 0; i < sizeof prompts / sizeof prompts[0] && s == QUIRE_OK; i++) {
         s = check_prompt(r, golden, prompts[i], t, err);
+        if (s == QUIRE_OK)
+            s = check_states(r, golden, prompts[i], t, err);
         if (s == QUIRE_OK)
             s = check_greedy(r, golden, prompts[i], tolerance, t, err);
     }
@@ -118,8 +149,10 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     struct tally t = { .digest = DIGEST_SEED };
     const quire_status s = check_all(r, golden, &tolerance, &t, &err);
     const double rms = t.n_values ? sqrt(t.sum_squares / (double)t.n_values) : NAN;
-    /* encoders without a head have no logits */
-    const double kl = t.n_rows ? t.kl / (double)t.n_rows : eval_run_info(r)->has_logits ? NAN : 0;
+    /* encoders without a head have no logits, references of decoders for embeddings neither */
+    const struct quire_model_info *info = eval_run_info(r);
+    const bool states_only = !info->has_logits || info->kind == QUIRE_MODEL_DECODER;
+    const double kl = t.n_rows ? t.kl / (double)t.n_rows : states_only && t.n_values ? 0 : NAN;
     const bool passed = s == QUIRE_OK && t.max <= tolerance.max && rms <= tolerance.rms &&
                         kl <= tolerance.kl && t.greedy_wrong == 0;
     if (s == QUIRE_OK)

@@ -192,6 +192,8 @@ static const char *const golden_dirs[] = {
     "minicpm3",
     "nanochat",
     "phimoe",
+    "nomic_bert",
+    "qwen3_embedding",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

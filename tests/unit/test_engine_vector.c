@@ -50,18 +50,18 @@ static void check_pooled(struct bench *b, const int32_t *ids, const float *hidde
 
 static void test_hidden_states(void **state)
 {
-    static const char *const folders[] = { "bert", "modernbert", "embedding_gemma",
-                                           "qwen3_embedding", "llama" };
+    static const char *const folders[] = { "bert",       "modernbert",      "embedding_gemma",
+                                           "nomic_bert", "qwen3_embedding", "llama" };
     static const uint32_t lengths[] = { 1, 7, 33, 100 };
     static float hidden[4 * 100 * WIDTH];
     int32_t ids[100];
     (void)state;
     if (!need_shared())
         skip();
-    for (size_t f = 0; f < 5; f++) {
+    for (size_t f = 0; f < 6; f++) {
         struct bench b;
         struct quire_engine_params ep = bench_params(2);
-        if (f >= 3) /* decoders: several chunks */
+        if (f >= 4) /* decoders: several chunks */
             ep.max_step_tokens = 16;
         open_bench(&b, folders[f], NULL, &ep);
         for (size_t i = 0; i < 4; i++) {
@@ -70,7 +70,7 @@ static void test_hidden_states(void **state)
             golden_ids(folders[f], n, ids);
             snprintf(name, sizeof name, "last_hidden.%u", n);
             const float *last = hidden;
-            if (f == 4) { /* the last entry of all layers */
+            if (f == 5) { /* the last entry of all layers */
                 if (n != 7)
                     continue;
                 assert_true(read_golden(folders[f], "hidden.7", hidden, 4 * 7 * WIDTH * 4));
@@ -98,7 +98,7 @@ static void check_golden(struct quire_engine *e, const struct quire_request_para
     assert_near(got.values, want, WIDTH, tolerance);
 }
 
-/* The defaults are the author's: last token, normalized. */
+/* The defaults are the author's: last token or mean, normalized. */
 static void test_author_defaults(void **state)
 {
     int32_t ids[100];
@@ -111,6 +111,11 @@ static void test_author_defaults(void **state)
     golden_ids("qwen3_embedding", 100, ids);
     const struct quire_request_params p = vector_of(QUIRE_TASK_EMBED, ids, 100);
     check_golden(b.engine, &p, "qwen3_embedding", "embedding.100", 5e-4);
+    close_bench(&b);
+
+    open_bench(&b, "nomic_bert", NULL, &ep); /* mean */
+    golden_ids("nomic_bert", 100, ids);
+    check_golden(b.engine, &p, "nomic_bert", "embedding.100", 5e-4);
     close_bench(&b);
 
     /* dense layers behind the pooling are not computed: the default names them */

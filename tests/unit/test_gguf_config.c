@@ -65,6 +65,8 @@ static void test_bad_values(void **state)
         "xielu.alpha_p is missing");
     bad("apertus", (struct entry){ "xielu.alpha_p", QR_GGUF_ARRAY, 0, "11" }, QUIRE_E_FORMAT,
         "xielu.alpha_p must list 4 numbers");
+    bad("eurobert", (struct entry){ "eurobert.hidden_activation", QR_GGUF_STRING, 0, "relu6" },
+        QUIRE_E_UNSUPPORTED, "hidden_activation relu6");
     bad("glm4moe", (struct entry){ "glm4moe.nextn_predict_layers", QR_GGUF_U32, 4, NULL },
         QUIRE_E_FORMAT, "4 layers, 4 of them predict");
     bad("phi9", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_UNSUPPORTED,

@@ -38,6 +38,9 @@ static const char *const pairs[][2] = {
     { "../gguf_2026/minimax_m2-bf16", "minimax_m2" },
     { "../gguf_2026/ministral3-bf16", "ministral3" },
     { "../gguf_2026/mistral4-bf16", "mistral4" },
+    { "../gguf_2026/modernbert-bf16", "modernbert" },
+    { "../gguf_2026/nomic_bert-bf16", "nomic_bert" },
+    { "../gguf_2026/qwen3_embedding-bf16", "qwen3_embedding" },
 };
 
 static void same_frequencies(const struct qr_rope_config *a, const struct qr_rope_config *b)

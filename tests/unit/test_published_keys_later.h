@@ -134,6 +134,18 @@ static const struct {
       "\"fp32\",\"score_function\":\"sigmoid\",\"tie_word_embeddings\":false,\"topk_group\""
       ":4,\"use_bias\":false,\"use_qk_norm\":true,\"use_qkv_bias\":false,\"use_rmsnorm\":tr"
       "ue,\"using_split_qkv_in_self_attention\":false" },
+    { "nomic_bert", /* Nomic Embed 1.5 */
+      ",\"activation_function\":\"swiglu\",\"attn_pdrop\":0.0,\"causal\":false,\"dense_seq_"
+      "output\":true,\"embd_pdrop\":0.0,\"fused_bias_fc\":true,\"fused_dropout_add_ln\":tru"
+      "e,\"layer_norm_epsilon\":1e-12,\"max_trained_positions\":2048,\"mlp_fc1_bias\":false"
+      ",\"mlp_fc2_bias\":false,\"n_embd\":64,\"n_head\":4,\"n_inner\":160,\"n_layer\":4,\"n"
+      "_positions\":512,\"pad_vocab_size_multiple\":64,\"parallel_block\":false,\"parallel_"
+      "block_tied_norm\":false,\"prenorm\":false,\"qkv_proj_bias\":false,\"reorder_and_upca"
+      "st_attn\":false,\"resid_pdrop\":0.0,\"rotary_emb_base\":1000,\"rotary_emb_fraction\""
+      ":1.0,\"rotary_emb_interleaved\":false,\"rotary_emb_scale_base\":null,\"rotary_scalin"
+      "g_factor\":null,\"scale_attn_by_inverse_layer_idx\":false,\"scale_attn_weights\":tru"
+      "e,\"summary_activation\":null,\"summary_type\":\"cls_index\",\"type_vocab_size\":2,"
+      "\"use_flash_attn\":true,\"use_rms_norm\":false,\"use_xentropy\":true" },
 };
 
 #endif

@@ -38,7 +38,7 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
 };
 
 static const struct qr_ignored_key ignored_keys[] = {
-    { "rotary_dim", NULL }, /* partial_rotary_factor counts */
+    { "rotary_dim", NULL },        /* partial_rotary_factor counts */
     { "max_window_layers", NULL }, /* of windows, which are off */
     { "sliding_window", NULL },
     { "use_rmsnorm", "true" },
@@ -47,7 +47,6 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "output_dropout", NULL }, /* training */
     { "mtp_loss_scaling_factor", NULL },
     { "moe_router_bias_update_rate", NULL },
-    { "num_mtp_layers", "0" },
     { 0 },
 };
 

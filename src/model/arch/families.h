@@ -72,6 +72,7 @@
     X(nanochat)                                                                                    \
     X(nemotron)                                                                                    \
     X(nemotron_h)                                                                                  \
+    X(nomic_bert)                                                                                  \
     X(olmo)                                                                                        \
     X(olmo2)                                                                                       \
     X(olmo3)                                                                                       \

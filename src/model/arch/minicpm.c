@@ -16,7 +16,6 @@ static const struct qr_hf_default defaults[] = {
 
 static const struct qr_ignored_key ignored_keys[] = {
     { "mup_denominator", NULL }, /* training */
-    { "num_experts", "0" },
     { 0 },
 };
 

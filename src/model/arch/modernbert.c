@@ -72,9 +72,17 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
+/* GGUF files have no prediction head. */
+static const struct qr_name_rule gguf_names[] = {
+    { QR_W_FFN_GATE, QR_SLICE_GATE, "blk.%u.ffn_up.weight" },
+    { QR_W_FFN_UP, QR_SLICE_UP, "blk.%u.ffn_up.weight" },
+    { 0 },
+};
+
 const struct qr_arch qr_arch_modernbert = {
     .name = "modernbert",
     .hf_types = { "modernbert" },
+    .gguf_archs = { "modern-bert" },
     .kind = QR_MODEL_ENCODER,
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_GELU_ERF,
@@ -94,4 +102,9 @@ const struct qr_arch qr_arch_modernbert = {
     .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,
     .hf_names = names,
+    .gguf_window = QR_WINDOW_PERIODIC_FIRST,
+    .gguf_norm = QR_NORM_LAYER,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
 };

@@ -109,7 +109,9 @@ static quire_status is_windowed(const struct qr_gguf_source *s, uint32_t layer, 
     static const char key[] = "attention.sliding_window_pattern";
     char name[QR_GGUF_KEY_MAX];
     enum qr_gguf_type type;
-    uint32_t period = s->arch->gguf_window == QR_WINDOW_PERIODIC ? s->arch->window_period : 0;
+    const bool first = s->arch->gguf_window == QR_WINDOW_PERIODIC_FIRST;
+    uint32_t period =
+        first || s->arch->gguf_window == QR_WINDOW_PERIODIC ? s->arch->window_period : 0;
     qr_gguf_source_key(s, key, name);
     const bool has = qr_gguf_value_type(s->g, name, &type);
     if (has && type == QR_GGUF_ARRAY) {
@@ -122,7 +124,7 @@ static quire_status is_windowed(const struct qr_gguf_source *s, uint32_t layer, 
     }
     QR_TRY(qr_gguf_get_u32_or(s->g, name, period, &period, s->err));
     *out = (has || s->arch->gguf_window != QR_WINDOW_NONE) &&
-           (period == 0 || (layer + 1) % period != 0);
+           (period == 0 || (layer + !first) % period != 0);
     return QUIRE_OK;
 }
 
@@ -246,6 +248,26 @@ static void read_classifier(const struct qr_gguf_source *s)
     s->cfg->sigmoid_scores = rows == 1;
 }
 
+static quire_status read_activation(const struct qr_gguf_source *s)
+{
+    static const struct {
+        const char *name;
+        enum qr_activation act;
+    } names[] = { { "gelu", QR_ACT_GELU_ERF }, { "silu", QR_ACT_SILU } };
+    struct qr_gguf_str text;
+    QR_TRY(qr_gguf_source_str_or(s, "hidden_activation", "", &text));
+    if (text.size == 0)
+        return QUIRE_OK;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (text.size == strlen(names[i].name) &&
+            memcmp(text.data, names[i].name, text.size) == 0) {
+            s->cfg->activation = names[i].act;
+            return QUIRE_OK;
+        }
+    return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.hidden_activation %.*s is not supported",
+                   s->prefix, text.size < 60 ? (int)text.size : 60, text.data);
+}
+
 /* Pooling, token types and the relative position bias. */
 static quire_status read_encoder(const struct qr_gguf_source *s)
 {
@@ -333,6 +355,8 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_read_recurrent(s));
     QR_TRY(read_encoder(s));
     QR_TRY(read_block(s));
+    if (s->arch->kind == QR_MODEL_ENCODER)
+        QR_TRY(read_activation(s));
     QR_TRY(qr_gguf_read_xielu(s));
     QR_TRY(qr_gguf_read_rope(s));
     QR_TRY(read_windows(s));
