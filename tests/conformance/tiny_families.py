@@ -27,6 +27,18 @@ PROMPTS = (7, 33, 60)
 ABSENT = object()  # a key that the family's config.json does not have
 
 
+def to_bf16(x):
+    return struct.unpack("<f", b"\0\0" + struct.pack("<f", x)[2:])[0]
+
+
+def pack_bf16(values):
+    return b"".join(struct.pack("<f", v)[2:] for v in values)
+
+
+def relu2(x):
+    return max(x, 0) ** 2
+
+
 class Model:
     """Llama with options:
     norm: "rms", "layer" (without bias) or "layer_bias"
@@ -35,6 +47,8 @@ class Model:
     no_rope, windows: layer numbers; scores see `WINDOW` keys in windows
     qk: None, "head" (one weight vector for all heads), "heads" (one per head); qk_late: after RoPE
     bias: projections with a bias, of "qkvo"
+    sub_norms: norms of the inputs of o and down (BitNet); act: the activation
+    bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer 1 on (sigmoid, correction, groups, one shared expert); mtp: a layer behind the last
     scales: factors of embedding, residual and logits
     folder(tensors), names: changes of the tensors in the folder; config: keys of config.json
@@ -45,6 +59,7 @@ class Model:
         self.name, self.norm, self.block = name, "rms", "pre"
         self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", False, False
+        self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
         for key, value in options.items():
@@ -52,6 +67,9 @@ class Model:
             setattr(self, key, value)
         self.w = tiny.Weights(sum(name.encode()))
         self.fill()
+        if self.bf16:
+            for gguf, shape, values in self.w.tensors.values():
+                values[:] = [to_bf16(v) for v in values]
 
     # ---- Weights, by the names of Llama
 
@@ -75,6 +93,9 @@ class Model:
             for part, gguf, rows, cols in (("q", "q", HEADS * HEAD, HIDDEN), ("k", "k", KV_HEADS * HEAD, HIDDEN),
                                            ("v", "v", KV_HEADS * HEAD, HIDDEN), ("o", "output", HIDDEN, HEADS * HEAD)):
                 w.add(f"{hf}self_attn.{part}_proj.weight", f"{blk}attn_{gguf}.weight", [rows, cols])
+                if part == "o" and self.sub_norms:
+                    self.add_norm(f"{hf}self_attn.attn_sub_norm", f"{blk}attn_sub_norm", HEADS * HEAD)
+                    self.add_norm(f"{hf}mlp.ffn_sub_norm", f"{blk}ffn_sub_norm", FFN)
                 if part in self.bias:
                     w.add(f"{hf}self_attn.{part}_proj.bias", f"{blk}attn_{gguf}.bias", [rows], 0, 0.3)
             for part, n in (("q", HEADS), ("k", KV_HEADS)) if self.qk else ():
@@ -137,12 +158,15 @@ class Model:
                 rows[part].append(heads if part == "v" else
                                   [self.head(v, hf, part, h, layer, position) for h, v in enumerate(heads)])
         window = WINDOW if layer in self.windows else 0
-        return [self.project(f"{hf}self_attn.", "o", tiny.attend(rows["q"][i], rows["k"], rows["v"], i, window))
-                for i in range(len(xs))]
+        outs = [tiny.attend(rows["q"][i], rows["k"], rows["v"], i, window) for i in range(len(xs))]
+        return [self.project(f"{hf}self_attn.", "o", self.sub_norm(y, f"{hf}self_attn.attn")) for y in outs]
+
+    def sub_norm(self, x, name):
+        return self.normed(x, f"{name}_sub_norm") if self.sub_norms else x
 
     def mlp(self, hf, x):
         gate, up = self.project(hf, "gate", x), self.project(hf, "up", x)
-        return self.project(hf, "down", [tiny.silu(g) * u for g, u in zip(gate, up)])
+        return self.project(hf, "down", self.sub_norm([self.act(g) * u for g, u in zip(gate, up)], f"{hf}ffn"))
 
     def experts(self, hf, x):
         scores = [1 / (1 + math.exp(-s)) for s in tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x)]
@@ -192,8 +216,9 @@ class Model:
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()}
+        dtype, pack = ("BF16", pack_bf16) if self.bf16 else ("F32", tiny.pack_f32)
         tiny.write_safetensors(f"{folder}/model.safetensors",
-                               {n: ("F32", s, tiny.pack_f32(v)) for n, (s, v) in self.folder(plain).items()})
+                               {n: (dtype, s, pack(v)) for n, (s, v) in self.folder(plain).items()})
         rng, golden = random.Random(1), {}
         for n in PROMPTS:
             ids = [rng.randrange(VOCAB) for _ in range(n)]
@@ -311,6 +336,7 @@ MODELS = (
                         ("logit_scale", GGUF_F32, HIDDEN / 16)]),
     lambda: Model("minicpm", scales=(12.0, 1.4 / math.sqrt(LAYERS), 256 / HIDDEN), gguf="minicpm", gguf_pairs=True,
                   config={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256}),  # older files lack the keys
+    lambda: Model("bitnet", sub_norms=True, act=relu2, bf16=True, config={"hidden_act": "relu2"}),
     lambda: Model("internlm2", gguf="internlm2", gguf_pairs=True, folder=fused(True, "attention.wqkv.weight", INTERNLM2),
                   config={"bias": False, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
     lambda: Model("internlm3", bias="qkv", gguf="llama", gguf_pairs=True,
@@ -327,7 +353,7 @@ def main():
             model = make()
             folder = f"{scratch}/{number}_{model.name}"
             model.write_folder(folder)
-            commands = [[folder]]
+            commands = [[folder]] + ([["--compute", "native", folder]] if model.bf16 else [])
             if model.gguf:
                 model.write_gguf(f"{folder}/model.gguf")
                 commands.append(["--gguf", f"{folder}/model.gguf", folder])
