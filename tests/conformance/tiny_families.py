@@ -49,7 +49,8 @@ class Model:
     bias: projections with a bias, of "qkvo"
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
-    moe: experts from layer 1 on (sigmoid, correction, groups, one shared expert); mtp: a layer behind the last
+    moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert) or "softmax" (two shared
+    experts); mtp: a layer behind the last
     scales: factors of embedding, residual and logits
     folder(tensors), names: changes of the tensors in the folder; config: keys of config.json
     gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; keys: its metadata
@@ -58,7 +59,8 @@ class Model:
     def __init__(self, name, **options):
         self.name, self.norm, self.block = name, "rms", "pre"
         self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
-        self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", False, False
+        self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
+        self.dense = 1
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
@@ -108,12 +110,14 @@ class Model:
                 self.add_norm(f"{hf}input_layernorm", f"{blk}attn_norm")
             if self.block == "pre":
                 self.add_norm(f"{hf}post_attention_layernorm", f"{blk}{self.gguf_ffn_norm}")
-            if self.moe and i > 0:
+            if self.moe and i >= self.dense:
                 w.add(f"{hf}mlp.gate.weight", f"{blk}ffn_gate_inp.weight", [EXPERTS, HIDDEN])
-                w.add(f"{hf}mlp.gate.e_score_correction_bias", f"{blk}exp_probs_b.bias", [EXPERTS], 0, 0.3)
+                if self.moe == "sigmoid":
+                    w.add(f"{hf}mlp.gate.e_score_correction_bias", f"{blk}exp_probs_b.bias", [EXPERTS], 0, 0.3)
                 for e in range(EXPERTS):
                     self.add_mlp(f"{hf}mlp.experts.{e}.", blk, "_exps", EXPERT_FFN, e)
-                self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", EXPERT_FFN)
+                shared = EXPERT_FFN if self.moe == "sigmoid" else 2 * EXPERT_FFN
+                self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", shared)
             else:
                 self.add_mlp(f"{hf}mlp.", blk, "", FFN)
         if self.mtp:
@@ -168,20 +172,26 @@ class Model:
         gate, up = self.project(hf, "gate", x), self.project(hf, "up", x)
         return self.project(hf, "down", self.sub_norm([self.act(g) * u for g, u in zip(gate, up)], f"{hf}ffn"))
 
-    def experts(self, hf, x):
-        scores = [1 / (1 + math.exp(-s)) for s in tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x)]
+    def grouped(self, hf, scores):
+        """Experts chosen by score and correction from the groups whose two best experts have the largest sum."""
         choice = tiny.add(scores, self.w.vector(f"{hf}mlp.gate.e_score_correction_bias"))
         size = EXPERTS // GROUPS
         best_two = [sum(sorted(choice[g * size:(g + 1) * size])[-2:]) for g in range(GROUPS)]
         groups = sorted(range(GROUPS), key=lambda g: -best_two[g])[:TOP_GROUPS]
-        chosen = sorted((e for g in groups for e in range(g * size, (g + 1) * size)), key=lambda e: -choice[e])[:TOP_K]
-        total = sum(scores[e] for e in chosen)
-        outs = [[2.5 * scores[e] / total * y for y in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen]
+        return sorted((e for g in groups for e in range(g * size, (g + 1) * size)), key=lambda e: -choice[e])[:TOP_K]
+
+    def experts(self, hf, x):
+        logits = tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x)
+        sigmoid = self.moe == "sigmoid"
+        scores = [1 / (1 + math.exp(-s)) if sigmoid else math.exp(s) for s in logits]
+        chosen = self.grouped(hf, scores) if sigmoid else sorted(range(EXPERTS), key=lambda e: -scores[e])[:TOP_K]
+        total, scale = sum(scores[e] for e in chosen), 2.5 if sigmoid else 1.0
+        outs = [[scale * scores[e] / total * y for y in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen]
         return tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
 
     def feed_forward(self, layer, x):
         hf = f"model.layers.{layer}."
-        return self.experts(hf, x) if self.moe and layer > 0 else self.mlp(f"{hf}mlp.", x)
+        return self.experts(hf, x) if self.moe and layer >= self.dense else self.mlp(f"{hf}mlp.", x)
 
     def layer(self, i, xs):
         hf, residual = f"model.layers.{i}.", self.scales[1]
@@ -232,7 +242,8 @@ class Model:
             return values
         width = shape[1] if len(shape) == 2 else 1
         rows = [values[r * width:(r + 1) * width] for r in range(shape[0])]
-        order = [h + i + HEAD // 2 * half for h in range(0, shape[0], HEAD) for i in range(HEAD // 2) for half in (0, 1)]
+        half = HEAD // 2
+        order = [h + i + second for h in range(0, shape[0], HEAD) for i in range(half) for second in (0, half)]
         return [v for r in order for v in rows[r]]
 
     def write_gguf(self, path):
@@ -312,17 +323,25 @@ MODELS = (
     lambda: Model("exaone", gguf="exaone", folder=EXAONE3,
                   config={"num_layers": LAYERS, "num_hidden_layers": ABSENT, "layer_norm_epsilon": EPS,
                           "rms_norm_eps": ABSENT, "activation_function": "silu", "hidden_act": ABSENT}),
-    lambda: Model("glm4_moe", rope_dim=HEAD // 2, qk="head", bias="qkv", moe=True, mtp=True, gguf="glm4moe",
+    lambda: Model("glm4_moe", rope_dim=HEAD // 2, qk="head", bias="qkv", moe="sigmoid", mtp=True, gguf="glm4moe",
                   gguf_ffn_norm="post_attention_norm", keys=MOE_KEYS,
                   config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "use_qk_norm": True,
                           "attention_bias": True}),
-    lambda: Model("glm4_moe", rope_dim=HEAD // 2, bias="qkv", moe=True, mtp=True, gguf="glm4moe",
+    lambda: Model("glm4_moe", rope_dim=HEAD // 2, bias="qkv", moe="sigmoid", mtp=True, gguf="glm4moe",
                   gguf_ffn_norm="post_attention_norm", keys=MOE_KEYS,
                   config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "attention_bias": True}),
-    lambda: Model("bailing_moe_v2", rope_dim=HEAD // 2, qk="head", moe=True, mtp=True, gguf="bailingmoe2",
+    lambda: Model("bailing_moe", moe="softmax", dense=0, gguf="bailingmoe", gguf_pairs=True,
+                  folder=fused(False, "attention.query_key_value.weight", BAILING),
+                  config={"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "num_shared_experts": 2,
+                          "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": True, "first_k_dense_replace": 0},
+                  keys=[("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
+                        ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN), ("expert_shared_count", GGUF_U32, 2),
+                        ("expert_weights_norm", GGUF_BOOL, True), ("expert_weights_scale", GGUF_F32, 1.0),
+                        ("leading_dense_block_count", GGUF_U32, 0), ("rope.scaling.type", GGUF_STR, "none")]),
+    lambda: Model("bailing_moe_v2", rope_dim=HEAD // 2, qk="head", moe="sigmoid", mtp=True, gguf="bailingmoe2",
                   folder=fused(False, "attention.query_key_value.weight", BAILING), keys=MOE_KEYS,
                   config={**MOE_CONFIG, "num_experts": EXPERTS, "num_shared_experts": 1, "score_function": "sigmoid",
-                          "use_qk_norm": True}),
+                          "use_qk_norm": True, "moe_router_enable_expert_bias": True}),
     lambda: Model("cohere", norm="layer", block="parallel", pairs=True, scales=(1, 1, 0.25), gguf="command-r",
                   config={"logit_scale": 0.25}, keys=[("logit_scale", GGUF_F32, 0.25)]),
     lambda: Model("cohere", norm="layer", block="parallel", pairs=True, qk="heads", gguf="command-r",
@@ -337,7 +356,8 @@ MODELS = (
     lambda: Model("minicpm", scales=(12.0, 1.4 / math.sqrt(LAYERS), 256 / HIDDEN), gguf="minicpm", gguf_pairs=True,
                   config={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256}),  # older files lack the keys
     lambda: Model("bitnet", sub_norms=True, act=relu2, bf16=True, config={"hidden_act": "relu2"}),
-    lambda: Model("internlm2", gguf="internlm2", gguf_pairs=True, folder=fused(True, "attention.wqkv.weight", INTERNLM2),
+    lambda: Model("internlm2", gguf="internlm2", gguf_pairs=True,
+                  folder=fused(True, "attention.wqkv.weight", INTERNLM2),
                   config={"bias": False, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
     lambda: Model("internlm3", bias="qkv", gguf="llama", gguf_pairs=True,
                   config={"bias": False, "qkv_bias": True, "rope_scaling": {"rope_type": "dynamic", "factor": 6.0}}),

@@ -100,8 +100,11 @@ static void test_fixed_options(void **state)
 {
     (void)state;
     bad(MODEL("bailing_moe", ",\"norm_head\":true"), QUIRE_E_UNSUPPORTED, "norm_head = true");
-    bad(MODEL("bailing_moe", ",\"score_function\":\"softmax\""), QUIRE_E_UNSUPPORTED,
-        "scoring_func softmax");
+#define LING(more) MODEL("bailing_moe", ",\"num_experts\":8,\"num_experts_per_tok\":2" more)
+    bad(LING(",\"score_function\":\"sigmoid\""), QUIRE_E_UNSUPPORTED,
+        "moe_router_enable_expert_bias = false");
+    bad(LING(",\"moe_router_enable_expert_bias\":true"), QUIRE_E_UNSUPPORTED,
+        "moe_router_enable_expert_bias = true");
     bad(MODEL("internlm2", ",\"bias\":true"), QUIRE_E_UNSUPPORTED, "bias = true");
     bad(MODEL("hunyuan_v1_moe", ",\"use_cla\":true"), QUIRE_E_UNSUPPORTED, "use_cla = true");
     bad(MODEL("exaone4", ",\"sliding_window_pattern\":\"LLLG\""), QUIRE_E_FORMAT,

@@ -146,6 +146,13 @@ static const struct {
       "g_factor\":null,\"scale_attn_by_inverse_layer_idx\":false,\"scale_attn_weights\":tru"
       "e,\"summary_activation\":null,\"summary_type\":\"cls_index\",\"type_vocab_size\":2,"
       "\"use_flash_attn\":true,\"use_rms_norm\":false,\"use_xentropy\":true" },
+    { "bailing_moe", /* Ling-lite 1.5 */
+      ",\"embedding_dropout\":0.0,\"first_k_dense_replace\":0,\"hidden_act\":\"silu\",\"moe"
+      "_intermediate_size\":32,\"norm_head\":false,\"norm_softmax\":false,\"norm_topk_prob"
+      "\":true,\"num_experts\":16,\"num_experts_per_tok\":6,\"num_shared_experts\":2,\"outp"
+      "ut_dropout\":0.0,\"output_router_logits\":false,\"pretraining_tp\":1,\"rms_norm_eps"
+      "\":1e-06,\"rope_scaling\":null,\"rope_theta\":600000,\"tie_word_embeddings\":false,"
+      "\"use_bias\":false,\"use_qkv_bias\":false" },
 };
 
 #endif

@@ -145,6 +145,7 @@ struct qr_arch {
     bool hf_no_rope_layers;        /* no_rope_layers or no_rope_layer_interval (SmolLM3) */
     bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
     bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
+    const char *hf_correction_key; /* moe.correction, which implies sigmoid scores */
     bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
     bool hf_local_rope;            /* windowed layers have a RoPE set of their own */
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */

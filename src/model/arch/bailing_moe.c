@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bailing_moe.c - Ling 2: fused qkv, q/k norm, RoPE on half a head, sigmoid router with a
- * correction, groups and a shared expert. Ling 1, which has the same model_type and no correction,
- * is refused by the missing tensor. */
+/* bailing_moe.c - Ling: fused qkv, softmax router and shared experts. Ling 2: q/k norm, RoPE on
+ * half a head, sigmoid router with a correction and groups. Keys of config.json tell them apart. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "max_position_embeddings", 32768 },
+    { "max_position_embeddings", 16384 },
     { "rms_norm_eps", 1e-6 },
-    { "rope_theta", 600000 },
-    { "partial_rotary_factor", 0.5 },
-    { "num_experts", 256 },
-    { "num_experts_per_tok", 8 },
-    { "n_shared_experts", 1 },
-    { "moe_intermediate_size", 512 },
-    { "first_k_dense_replace", 1 },
-    { "n_group", 8 },
-    { "topk_group", 4 },
-    { "norm_topk_prob", 1 },
-    { "routed_scaling_factor", 2.5 },
-    { "use_qk_norm", 1 },
+    { "rope_theta", 10000 },
+    { "n_shared_experts", 0 },
+    { "first_k_dense_replace", 0 },
+    { "use_qk_norm", 0 },
     { 0 },
 };
 
@@ -33,7 +24,6 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
     { "use_bias", false },
     { "norm_head", false },
     { "use_sliding_window", false },
-    { "moe_router_enable_expert_bias", true },
     { 0 },
 };
 
@@ -67,20 +57,21 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
-const struct qr_arch qr_arch_bailing_moe_v2 = {
-    .name = "bailing_moe_v2",
-    .hf_types = { "bailing_moe_v2", "bailing_moe" },
+const struct qr_arch qr_arch_bailing_moe = {
+    .name = "bailing_moe",
+    .hf_types = { "bailing_moe", "bailing_moe_v2" },
     .gguf_archs = { "bailingmoe2" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_HEAD,
     .has_moe = true,
-    .moe = { .gating = QR_GATING_SIGMOID, .correction = true, .group_top2 = true },
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalize = true, .group_top2 = true },
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_NEOX,
     .hf_qkv_bias_key = "use_qkv_bias",
     .hf_qk_norm_key = "use_qk_norm",
+    .hf_correction_key = "moe_router_enable_expert_bias",
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,
@@ -90,5 +81,19 @@ const struct qr_arch qr_arch_bailing_moe_v2 = {
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_mtp = true,
+    .gguf_names = qr_names_gguf,
+};
+
+/* GGUF files of Ling 1 */
+const struct qr_arch qr_arch_bailing_moe_v1 = {
+    .name = "bailing_moe_v1",
+    .gguf_archs = { "bailingmoe" },
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SOFTMAX, .renormalize = true },
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
     .gguf_names = qr_names_gguf,
 };

@@ -8,7 +8,8 @@
     X(afmoe)                                                                                       \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
-    X(bailing_moe_v2)                                                                              \
+    X(bailing_moe)                                                                                 \
+    X(bailing_moe_v1)                                                                              \
     X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \

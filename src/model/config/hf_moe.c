@@ -69,6 +69,12 @@ static quire_status read_routing(const struct qr_hf_source *h)
     else if (scoring && (strcmp(scoring, "softmax") != 0 || m->gating == QR_GATING_SIGMOID))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: scoring_func %.60s is not supported", scoring);
+    if (h->arch->hf_correction_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_correction_key, false, &m->correction));
+    if (h->arch->hf_correction_key && m->correction != (m->gating == QR_GATING_SIGMOID))
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: %s = %s is not supported with these scores of experts",
+                       h->arch->hf_correction_key, m->correction ? "true" : "false");
     if (method && strcmp(method, "greedy") == 0) {
         qr_hf_ignore(h, "n_group"); /* greedy selection has no groups */
         qr_hf_ignore(h, "topk_group");
