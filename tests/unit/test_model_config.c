@@ -66,6 +66,7 @@ static void compare_pair(const char *gguf, const char *dir)
     assert_status(QUIRE_OK,
                   qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, NULL, &b, &err));
     same_frequencies(&a.rope[0], &b.rope[0]);
+    b.rope[0].theta = a.rope[0].theta; /* files have f32 */
     /* the converter stores 1 + w, permutes q/k rows of Llama, stores llama3 scaling as factors */
     if (b.norm == QR_NORM_RMS_PLUS1)
         b.norm = QR_NORM_RMS;
