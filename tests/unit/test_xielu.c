@@ -63,7 +63,7 @@ static void test_values(void **state)
         }
         memcpy(second, good, 4);
         uint8_t *type = value_of(data, size, keys[k]) + 4; /* of the elements */
-        *type = 5;                                          /* i32 */
+        *type = 5;                                         /* i32 */
         assert_status(QUIRE_E_FORMAT, open_model(data, size, &err));
         assert_non_null(strstr(err.msg, keys[k]));
         *type = 6;
