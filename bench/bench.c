@@ -96,6 +96,8 @@ static const struct {
     OPTION("--cache-tokens", NULL, NUMBER, cache_tokens, "serve: capacity of the KV cache"),
     OPTION("--draft-model", "-md", TEXT, draft_model,
            "serve: smaller model with the same vocabulary that drafts up to 16 tokens per step"),
+    OPTION("--json-schema", NULL, TEXT, json_schema,
+           "serve: file with a JSON Schema that all answers follow; they may end early"),
     OPTION("--target-itl", NULL, REAL, target_itl, "serve: target inter-token latency in ms"),
     OPTION("--slo-ttft", NULL, REAL, slo_ttft, "serve: limit of the time to first token in ms"),
     OPTION("--slo-itl", NULL, REAL, slo_itl, "serve: limit of the mean inter-token latency in ms"),

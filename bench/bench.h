@@ -25,6 +25,7 @@ struct bench_options {
     struct bench_list threads, m, prompts, gens, depths, batches;
     uint32_t reps, layers, seed, chunk, lora_rank;
     const char *synth, *prompt_len, *answer_len, *trace, *url, *scenario; /* serve */
+    const char *json_schema;                                              /* serve */
     uint32_t requests, concurrency, shared_prefix, groups, max_seqs, cache_tokens, vocab;
     double rate, target_itl, slo_ttft, slo_itl; /* per second; milliseconds */
     bool quick, shuffle, full, onednn, text_prompts;

@@ -14,7 +14,7 @@ static int check_target(const struct bench_options *o)
 {
     const bool engine_only = o->max_seqs || o->cache_tokens || o->target_itl > 0 || o->k_types ||
                              o->v_types || o->threads.n || o->chunk || o->compute ||
-                             o->pack_cache || o->draft_model;
+                             o->pack_cache || o->draft_model || o->json_schema;
     if (!o->model && !o->synth && !o->url)
         return bench_error(64, "serve: -m FILE, --synth SHAPE or --url URL is missing");
     if (o->synth && (o->model || o->url))
@@ -25,7 +25,7 @@ static int check_target(const struct bench_options *o)
     if (o->url && engine_only)
         return bench_error(64, "serve: --url excludes the options of the engine: -t, --chunk, "
                                "--compute, -ctk, -ctv, --pack-cache, --max-seqs, --cache-tokens, "
-                               "--draft-model, --target-itl");
+                               "--draft-model, --json-schema, --target-itl");
     if (o->url && o->scenario && !strcmp(o->scenario, "batch1"))
         return bench_error(64, "serve: --scenario batch1 needs a model, not --url");
     if (o->threads.n > 1)

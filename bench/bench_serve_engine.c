@@ -11,11 +11,15 @@
 /* Tokens that a request drafts per step with --draft-model, and all requests together. */
 enum { DRAFT_TOKENS = 16, MAX_DRAFT_TOKENS = 128 };
 
+enum { MAX_SCHEMA_BYTES = 1 << 20 };
+
 struct player {
     const struct serve_setup *setup;
     struct quire_engine *engine;
     quire_request_id *ids; /* [n] */
     int32_t *tokens;       /* [longest prompt] scratch */
+    char *schema;          /* of --json-schema, or NULL */
+    size_t schema_size;    /* bytes */
     uint32_t vocab;
 };
 
@@ -43,6 +47,11 @@ static void submit(void *self, uint32_t i)
     rp.n_tokens = request->prompt;
     rp.max_tokens = request->answer;
     rp.flags = QUIRE_REQUEST_IGNORE_EOS;
+    rp.has_grammar = p->schema != NULL;
+    rp.grammar_kind = QUIRE_GRAMMAR_JSON_SCHEMA;
+    rp.grammar_flags = p->schema ? QUIRE_GRAMMAR_COMPACT : 0; /* random models go on with blanks */
+    rp.grammar_text = p->schema;
+    rp.grammar_text_size = p->schema_size;
     rp.sampling = &greedy;
     rp.draft_tokens = p->setup->o->draft_model ? DRAFT_TOKENS : 0;
     rp.user = (void *)(uintptr_t)i;
@@ -68,7 +77,8 @@ static void take_event(struct player *p, const struct quire_event *ev)
     log->records[i].n_cached = ev->usage->cached_tokens;
     log->records[i].queue_seconds = ev->usage->queue_seconds;
     log->records[i].generate_seconds = ev->usage->generate_seconds;
-    if (ev->reason == QUIRE_FINISH_LENGTH && !ev->context_full)
+    const bool whole = ev->reason == QUIRE_FINISH_LENGTH && !ev->context_full;
+    if (whole || (p->schema && ev->reason == QUIRE_FINISH_STOP))
         serve_log_end(log, i, SERVE_DONE, NULL);
     else if (ev->reason == QUIRE_FINISH_CANCELLED)
         serve_log_end(log, i, SERVE_CANCELLED, NULL);
@@ -146,6 +156,23 @@ static int open_engine(struct player *p, struct quire_error *err)
     return status == QUIRE_OK ? 0 : bench_fail(ep.model_path, status, err);
 }
 
+static int read_schema(struct player *p, const char *path)
+{
+    char *text = malloc(MAX_SCHEMA_BYTES);
+    FILE *f = fopen(path, "rb");
+    const size_t size = f && text ? fread(text, 1, MAX_SCHEMA_BYTES, f) : 0;
+    const bool bad = !f || ferror(f) || !feof(f);
+    if (f)
+        fclose(f);
+    p->schema = text;
+    p->schema_size = size;
+    if (!text)
+        return bench_error(71, "no memory");
+    return bad ? bench_error(66, "--json-schema %s: cannot be read, or not below %d bytes", path,
+                             MAX_SCHEMA_BYTES)
+               : 0;
+}
+
 static void get_result(const struct player *p, struct serve_engine_result *out)
 {
     struct quire_engine_info info;
@@ -174,7 +201,9 @@ int serve_engine(const struct serve_setup *setup, struct serve_engine_result *re
 {
     struct player p = { .setup = setup };
     struct quire_error err = QUIRE_ERROR_INIT;
-    int code = open_engine(&p, &err);
+    int code = setup->o->json_schema ? read_schema(&p, setup->o->json_schema) : 0;
+    if (!code)
+        code = open_engine(&p, &err);
     struct quire_model_info model = { .struct_size = sizeof model };
     if (!code && quire_model_get_info(quire_engine_model(p.engine), &model) != QUIRE_OK)
         code = 70;
@@ -187,5 +216,6 @@ int serve_engine(const struct serve_setup *setup, struct serve_engine_result *re
     quire_engine_close(p.engine);
     free(p.ids);
     free(p.tokens);
+    free(p.schema);
     return code;
 }

@@ -46,7 +46,7 @@ fails 64 'unknown' --synth nothing
 fails 64 '--scenario fast' $m --scenario fast
 for option in --requests --rate --concurrency --prompt-len --shared-prefix --groups --trace --seed --max-seqs \
     --cache-tokens --target-itl --slo-ttft --slo-itl --url --vocab --synth --scenario \
-    --draft-model; do
+    --draft-model --json-schema; do
     fails 64 "bad option $option" $m $option
 done
 for option in --requests --rate --concurrency --shared-prefix --groups --max-seqs --cache-tokens --target-itl \
@@ -101,6 +101,18 @@ has 0 Serving failed
 [ "$(cell Serving accepted_tokens)" -le "$(cell Serving drafted_tokens)" ] || fail "drafts: $(cat "$dir/csv")"
 fails 66 'draft_model_path' $m --requests 1 --draft-model "$dir/missing"
 fails 64 'excludes the options of the engine' --url http://localhost:1 --draft-model "$dir/tiny.gguf"
+# answers that follow a schema; those of a constant end before their 20 tokens
+echo '{"type": "array", "items": {"type": "integer"}, "minItems": 2}' >"$dir/list.json"
+echo '{"const": 7}' >"$dir/constant.json"
+serves $m --requests 3 --prompt-len 40 --answer-len 20 --json-schema "$dir/list.json"
+has 0 Serving failed
+serves $m --requests 3 --prompt-len 40 --answer-len 20 --json-schema "$dir/constant.json"
+has 0 Serving failed
+[ "$(cell Latencies samples "between tokens")" -lt 57 ] || fail "no answer ended early: $(cat "$dir/csv")"
+echo '{"type": "unheard-of"}' >"$dir/bad.json"
+fails 1 'unheard-of' $m --requests 1 --json-schema "$dir/bad.json"
+fails 66 'cannot be read' $m --requests 1 --json-schema "$dir/missing"
+fails 64 'excludes the options of the engine' --url http://localhost:1 --json-schema "$dir/list.json"
 printf '%s\n' '{"arrival": 0, "prompt_tokens": 100, "answer_tokens": 4, "prefix_group": 0}' '' \
     '{"arrival": 0.2, "prompt_tokens": 100, "answer_tokens": 5, "prefix_group": 0}' \
     '{"arrival": 0.2, "prompt_tokens": 30, "answer_tokens": 6}' >"$dir/trace"
