@@ -82,8 +82,10 @@ struct quire_grammar_params {
     size_t text_size; /**< bytes, or QUIRE_NUL_TERMINATED */
     uint32_t flags;   /**< QUIRE_GRAMMAR_* */
     uint32_t reserved;
-    /** limits of compilation; 0 = 1 second and 64 MiB. max_bytes is for all memory of the grammar,
-     *  with the automaton and the masks that are built later, without the history of matchers */
+    /** limits of compilation; 0 = 1 second and 64 MiB. max_seconds is CPU time of the calling
+     *  thread, so that the result does not depend on the load of the machine. max_bytes is for all
+     *  memory of the grammar, with the automaton and the masks that are built later, without the
+     *  history of matchers */
     double max_seconds;
     uint64_t max_bytes;
     const struct quire_allocator *allocator; /**< copied; NULL = C library */

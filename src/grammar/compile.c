@@ -126,11 +126,11 @@ static quire_status build(struct quire_grammar *g, const struct quire_grammar_pa
 }
 
 static quire_status compile(struct quire_grammar *g, const struct quire_grammar_params *p,
-                            double start, struct quire_error *err)
+                            struct quire_error *err)
 {
     const double seconds = p->max_seconds > 0 ? p->max_seconds : DEFAULT_SECONDS;
     qr_limited_memory_init(&g->memory, g->a, p->max_bytes > 0 ? p->max_bytes : DEFAULT_BYTES);
-    const quire_status status = build(g, p, start + seconds, err);
+    const quire_status status = build(g, p, qr_clock_thread() + seconds, err);
     if (status != QUIRE_E_NOMEM)
         return status;
     if (qr_limited_memory_failure(&g->memory) == QUIRE_E_LIMIT)
@@ -163,7 +163,7 @@ quire_status quire_grammar_compile(struct quire_grammar_vocab *vocab,
     const int error = qr_grammar_lock_init(&g->lock);
     const quire_status status =
         error ? qr_fail_errno(err, QUIRE_E_NOMEM, error, "no lock for the grammar")
-              : compile(g, &p, start, err);
+              : compile(g, &p, err);
     if (status != QUIRE_OK) {
         quire_grammar_destroy(g);
         return status;

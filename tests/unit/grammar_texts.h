@@ -3,6 +3,7 @@
  * grammar accepts, without a vocabulary. */
 #ifndef GRAMMAR_TEXTS_H
 #define GRAMMAR_TEXTS_H
+#include "base/clock.h"
 #include "grammar/core/automaton.h"
 #include "grammar/core/limited_memory.h"
 #include "grammar/core/nodes.h"
@@ -10,7 +11,6 @@
 #include "quire_cmocka.h"
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 enum { TEXT_LIMIT_BYTES = 64 << 20, TEXT_MAX_PAIRS = 4096 };
 
@@ -23,12 +23,8 @@ struct text_grammar {
     struct quire_error err;
 };
 
-static inline double text_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+/* Seconds of CPU time, by which compilation is limited. */
+static inline double text_now(void) { return qr_clock_thread(); }
 
 static inline void text_grammar_free(struct text_grammar *g)
 {

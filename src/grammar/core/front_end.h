@@ -14,7 +14,7 @@ struct qr_front_end {
     const struct quire_tokenizer *tok; /* control tokens by name; NULL: none can be named */
     const struct quire_allocator *allocator;
     uint32_t flags;  /* QUIRE_GRAMMAR_COMPACT, QUIRE_GRAMMAR_ORDERED */
-    double deadline; /* of the monotonic clock in seconds: QUIRE_E_LIMIT after it */
+    double deadline; /* of qr_clock_thread(): QUIRE_E_LIMIT after it */
 };
 
 #endif

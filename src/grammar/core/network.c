@@ -194,7 +194,7 @@ static void compile_all(struct compiler *c)
     for (uint32_t rule = 0; rule < c->net->n_rules && c->status == QUIRE_OK; rule++) {
         const uint32_t start = compile_rule(c, rule);
         c->net->rules[rule].start = start;
-        if (qr_clock_now() > c->deadline && c->status == QUIRE_OK)
+        if (qr_clock_thread() > c->deadline && c->status == QUIRE_OK)
             c->status = qr_fail(c->err, QUIRE_E_LIMIT, "compilation takes too long");
     }
 }

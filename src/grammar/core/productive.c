@@ -60,7 +60,7 @@ static bool state_holds(const struct property *p, uint32_t i)
 static bool solve(struct property *p, double deadline)
 {
     bool changed = true;
-    while (changed && qr_clock_now() <= deadline) {
+    while (changed && qr_clock_thread() <= deadline) {
         changed = false;
         for (uint32_t i = 0; i < p->net->n_states; i++)
             if (!p->states[i] && state_holds(p, i))
@@ -83,7 +83,7 @@ static quire_status classify(struct qr_network *net, struct qr_regex_set *set,
         out[i] = s->kind == QR_NET_TOKEN && !nullable;
         if (s->kind != QR_NET_LEXEME)
             continue;
-        *late = qr_clock_now() > deadline;
+        *late = qr_clock_thread() > deadline;
         if (nullable)
             out[i] = qr_regex_nullable(set, lexemes[s->a]);
         else if (qr_regex_is_none(set, lexemes[s->a], MAX_SEARCH, &none) == QUIRE_OK ||

@@ -384,7 +384,7 @@ static quire_status alternatives(struct gbnf *g, bool lines, struct qr_part *out
 static quire_status read_rule(struct gbnf *g, struct rule *r)
 {
     const size_t at = g->at, end = g->end, weight = g->weight;
-    if (qr_clock_now() > g->f->deadline)
+    if (qr_clock_thread() > g->f->deadline)
         return fail_at(g, QUIRE_E_LIMIT, r->at, "the time for the compilation is over");
     r->state = RULE_OPEN;
     g->at = r->body;

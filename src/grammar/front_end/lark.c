@@ -68,7 +68,7 @@ static bool check(struct lark *l)
 {
     if (l->n_items++ % CHECK_EVERY)
         return l->status == QUIRE_OK;
-    if (qr_clock_now() > l->f->deadline)
+    if (qr_clock_thread() > l->f->deadline)
         fail(l, QUIRE_E_LIMIT, "compilation takes too long");
     const quire_status status = qr_builder_status(l->f->builder);
     if (status != QUIRE_OK)

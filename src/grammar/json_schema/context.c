@@ -43,7 +43,7 @@ bool qr_schema_check(struct qr_schema *s)
         return qr_schema_fail(s, status, NULL, NULL,
                               status == QUIRE_E_LIMIT ? "the expressions are nested too deeply"
                                                       : "no memory");
-    if (qr_clock_now() > s->f->deadline)
+    if (qr_clock_thread() > s->f->deadline)
         return qr_schema_fail(s, QUIRE_E_LIMIT, NULL, NULL, "compilation takes too long");
     return true;
 }

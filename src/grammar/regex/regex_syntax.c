@@ -47,7 +47,7 @@ static bool check_time(struct parser *s)
 {
     if (s->n_terms++ % CHECK_EVERY)
         return true;
-    if (qr_clock_now() > s->deadline)
+    if (qr_clock_thread() > s->deadline)
         fail(s, QUIRE_E_LIMIT, "compilation takes too long");
     const quire_status status = qr_regex_set_status(s->set);
     if (status != QUIRE_OK)
