@@ -181,6 +181,10 @@ struct quire_model_info {
     uint32_t n_attention_layers; /**< layers of the decoder with keys and values in the cache */
     /** size of the recurrent state of one sequence, whatever its length; 0 = none */
     uint64_t state_bytes;
+    /** 1: the model looks up more than the token embedding by token id (per-layer embeddings), so
+     *  steps must give token ids; rows of embeddings are refused */
+    uint32_t needs_token_ids;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,

@@ -212,6 +212,7 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     QR_TRY(quire_model_get_info(e->model, &mi));
     e->vocab_size = mi.vocab_size;
     e->hidden_size = mi.hidden_size;
+    e->needs_token_ids = mi.needs_token_ids;
     e->n_token_types = mi.n_token_types;
     e->n_labels = mi.n_labels;
     e->sigmoid_scores = mi.sigmoid_scores;

@@ -27,6 +27,11 @@ static quire_status check_part(const struct quire_engine *e, const struct quire_
     if (part->embeddings && part->hidden_size != e->hidden_size)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "parts[%zu].hidden_size is %u, the model has %u",
                        i, part->hidden_size, e->hidden_size);
+    if (part->embeddings && e->needs_token_ids)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "parts[%zu].embeddings: the model has embeddings per layer, which need "
+                       "token ids",
+                       i);
     return QUIRE_OK;
 }
 

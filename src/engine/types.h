@@ -188,6 +188,7 @@ struct quire_engine {
     struct quire_error template_error;
     char *special_tokens_json;
     uint32_t hidden_size, n_labels, n_token_types; /* of the model */
+    bool needs_token_ids;                          /* the model takes no rows of embeddings */
     bool sigmoid_scores;                           /* scores are logistic functions by default */
     uint32_t vocab_size, n_text_tokens; /* rows of the LM head; tokens that have a text */
     int32_t *eog;                       /* [n_eog] end-of-generation tokens */

@@ -57,11 +57,11 @@ struct row_sizes {
     uint32_t k, v;
 };
 
-static struct row_sizes row_sizes(const struct qr_model_config *c)
+static struct row_sizes row_sizes(const struct qr_model_config *c, const struct qr_layer_config *l)
 {
     if (c->mla.kv_lora_rank)
         return (struct row_sizes){ c->mla.kv_lora_rank + c->mla.qk_rope_dim, c->mla.kv_lora_rank };
-    return (struct row_sizes){ c->head_dim, c->v_head_dim };
+    return (struct row_sizes){ l->head_dim, l->v_head_dim };
 }
 
 static quire_status fill_attention(struct quire_model *m, uint32_t i, struct quire_error *err)
@@ -69,7 +69,7 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     const struct qr_model_config *c = m->config;
     const struct qr_layer_config *l = &c->layers[i];
     struct quire_attention_config *a = &m->layers[i].attention;
-    const struct row_sizes size = row_sizes(c);
+    const struct row_sizes size = row_sizes(c, l);
     quire_attention_config_init(a, sizeof *a, l->n_heads, l->n_kv_heads, size.k);
     a->v_head_size = size.v;
     a->scale = c->attention_scale;
@@ -90,24 +90,37 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     return c->alibi_max_bias > 0 ? fill_alibi(m, l->n_heads, a, err) : QUIRE_OK;
 }
 
-/* Adds layer i to the KV group of its shape and window, a new one if there is none. */
+static bool fits_group(const struct quire_kv_group_config *g, const struct qr_layer_config *l,
+                       struct row_sizes size, uint32_t window)
+{
+    return g->n_kv_heads == l->n_kv_heads && g->head_size == size.k && g->v_head_size == size.v &&
+           g->sliding_window == window;
+}
+
+/* Adds layer i to the KV group of its shape and window, a new one if there is none. A layer that
+ * reads keys and values of another one has that layer's place in the cache. */
 static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uint32_t i)
 {
     const struct qr_model_config *c = m->config;
     const struct qr_layer_config *l = &c->layers[i];
+    const struct row_sizes size = row_sizes(c, l);
+    if (l->kv_source != i) {
+        m->layers[i].kv_group = m->layers[l->kv_source].kv_group;
+        m->layers[i].kv_layer = m->layers[l->kv_source].kv_layer;
+        return;
+    }
     /* the encoder's cache holds all keys of one layer at a time: no window, layer index 0 */
     const bool encodes = groups == &m->encoder;
     const uint32_t window = encodes ? 0 : l->window;
     uint32_t g = 0;
-    while (g < groups->n_kv &&
-           !(groups->kv[g].n_kv_heads == l->n_kv_heads && groups->kv[g].sliding_window == window))
+    while (g < groups->n_kv && !fits_group(&groups->kv[g], l, size, window))
         g++;
     struct quire_kv_group_config *group = &groups->kv[g];
     if (g == groups->n_kv) {
         groups->n_kv++;
         group->n_kv_heads = l->n_kv_heads;
-        group->head_size = row_sizes(c).k;
-        group->v_head_size = row_sizes(c).v;
+        group->head_size = size.k;
+        group->v_head_size = size.v;
         group->sliding_window = window;
         group->flags = c->mla.kv_lora_rank ? QUIRE_KV_LATENT : 0;
     }
@@ -156,8 +169,8 @@ static void add_cross_group(struct quire_model *m)
     groups->kv[groups->n_kv++] =
         (struct quire_kv_group_config){ .n_layers = c->n_layers,
                                         .n_kv_heads = c->layers[0].n_kv_heads,
-                                        .head_size = c->head_dim,
-                                        .v_head_size = c->v_head_dim };
+                                        .head_size = c->layers[0].head_dim,
+                                        .v_head_size = c->layers[0].v_head_dim };
     groups->plan[groups->n_plan++] =
         (struct quire_plan_group){ &m->layers[0].cross, (uint32_t)m->cross_group, 0 };
 }

@@ -125,12 +125,14 @@ static const char *main_weight_type(const struct quire_model *m)
     return w ? qr_weight_type_info(w->type)->name : "";
 }
 
-/* Bytes of an embedding table that is not also the head. A token reads only one row of it, so it
- * does not count for token_weight_bytes. */
-static uint64_t untied_embedding_bytes(const struct quire_model *m)
+/* Bytes of the embedding tables except one that is also the head. A token reads only one row of
+ * them, so they do not count for token_weight_bytes. */
+static uint64_t lookup_bytes(const struct quire_model *m)
 {
-    const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
-    return table && (m->config->no_lm_head || table != qr_model_head(m)) ? table->bytes : 0;
+    const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD],
+                           *per_layer = m->global.mat[QR_W_PLE_EMBD];
+    const bool is_head = !m->config->no_lm_head && table == qr_model_head(m);
+    return (table && !is_head ? table->bytes : 0) + (per_layer ? per_layer->bytes : 0);
 }
 
 static uint32_t count_attention_layers(const struct quire_model *m)
@@ -161,7 +163,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .vocab_size = c->vocab_size,
         .context_length = c->context_length,
         .weight_bytes = model->weight_bytes,
-        .token_weight_bytes = model->weight_bytes - untied_embedding_bytes(model),
+        .token_weight_bytes = model->weight_bytes - lookup_bytes(model),
         .n_parameters = model->n_parameters,
         .bos_id = c->bos_id,
         .pad_id = c->pad_id,
@@ -191,6 +193,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .n_recurrent_layers = model->n_recurrent,
         .n_attention_layers = count_attention_layers(model),
         .state_bytes = model->state_bytes,
+        .needs_token_ids = c->ple.dim != 0,
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

@@ -72,6 +72,9 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
     say(t, "qk norm after rope %d, sub norms %d, sparsemixer %.9g\n", c->qk_norm_after_rope,
         c->sub_norms, (double)c->moe.sparsemixer_margin);
+    say(t, "v norm %d layer scale %d ple %u %u beside dense %d router norm %d expert scale %d\n",
+        c->v_norm, c->layer_scale, c->ple.dim, c->ple.vocab_size, c->moe.beside_dense,
+        c->moe.router_norm, c->moe.expert_scale);
     say(t, "attention %.9g cap %.9g clip %g alibi %g %g sinks %d qk %d\n",
         (double)c->attention_scale, (double)c->attention_softcap, (double)c->clip_qkv,
         (double)c->alibi_max_bias, (double)c->alibi_scale, c->sinks, (int)c->qk_norm);
@@ -86,10 +89,13 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d\n", i,
-            c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
-            c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked, c->layers[i].moe,
-            c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
+        say(t,
+            "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u rope %u %d%d%d%d mixer %u "
+            "%d%d\n",
+            i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].head_dim,
+            c->layers[i].v_head_dim, c->layers[i].kv_source, c->layers[i].v_is_k,
+            c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked,
+            c->layers[i].moe, c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
             c->layers[i].no_ffn, c->layers[i].output_norm);
     say_recurrent(t, c);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
@@ -118,6 +124,8 @@ static const char *const golden_dirs[] = {
     "gemma",
     "gemma2_q32",
     "gemma3_text",
+    "gemma4_text",
+    "gemma4_text_moe",
     "phi3",
     "granite",
     "gpt2",

@@ -38,12 +38,12 @@ static void test_batch_invariance(void **state)
     if (!need_shared())
         skip();
     static const char *const models[] = { "llama-q8_0.gguf", "gemma2_q32-q8_0.gguf",
-                                          "phi3-bf16.gguf" };
+                                          "phi3-bf16.gguf", "../gguf_2026/gemma4_text-bf16.gguf" };
     static const struct {
         uint32_t threads, step, block;
     } cases[] = { { 1, 512, 64 }, { 2, 512, 64 }, { 3, 16, 64 },
                   { 1, 7, 16 },   { 2, 64, 32 },  { 1, 1, 128 } };
-    for (size_t m = 0; m < 3; m++) {
+    for (size_t m = 0; m < 4; m++) {
         struct result first, again;
         float *logits = NULL;
         uint32_t n = 0;

@@ -55,10 +55,10 @@ static void test_same_bits(void **state)
 {
     (void)state;
     static const char *const models[] = { "llama-q8_0.gguf", "gemma2_q32-q8_0.gguf",
-                                          "phi3-bf16.gguf" };
+                                          "phi3-bf16.gguf", "../gguf_2026/gemma4_text-bf16.gguf" };
     if (!need_shared())
         skip();
-    for (uint32_t i = 0; i < 3; i++)
+    for (uint32_t i = 0; i < 4; i++)
         check_same_bits(&(struct test_model){ .gguf = models[i] }, i + 1);
 }
 
@@ -70,7 +70,7 @@ static void test_dynamic_rope(void **state)
         skip();
     struct test_model m;
     open_dynamic_ntk(&m);
-    check_same_bits(&m, 4);
+    check_same_bits(&m, 5);
     close_dynamic_ntk(&m);
 }
 

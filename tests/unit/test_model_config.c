@@ -33,6 +33,8 @@ static const char *const pairs[][2] = {
     { "../gguf_2026/arcee-bf16", "arcee" },
     { "../gguf_2026/ernie4_5_moe-bf16", "ernie4_5_moe" },
     { "../gguf_2026/exaone_moe-bf16", "exaone_moe" },
+    { "../gguf_2026/gemma4_text-bf16", "gemma4_text" },
+    { "../gguf_2026/gemma4_text_moe-bf16", "gemma4_text_moe" },
     { "../gguf_2026/hunyuan_v1_moe-bf16", "hunyuan_v1_moe" },
     { "../gguf_2026/jais2-bf16", "jais2" },
     { "../gguf_2026/minimax_m2-bf16", "minimax_m2" },

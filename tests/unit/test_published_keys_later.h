@@ -11,6 +11,30 @@ static const struct {
       "false,\"qk_norm\":true,\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"factor\":8.0,\"hig"
       "h_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":819"
       "2,\"rope_type\":\"llama3\"},\"rope_theta\":12000000,\"tie_word_embeddings\":false" },
+    { "gemma4_text", /* Gemma 4 E2B */
+      ",\"attention_bias\":false,\"attention_k_eq_v\":false,\"dtype\":\"bfloat16\",\"enable"
+      "_moe_block\":false,\"expert_intermediate_size\":null,\"final_logit_softcapping\":30."
+      "0,\"global_head_dim\":512,\"head_dim\":256,\"hidden_activation\":\"gelu_pytorch_tanh"
+      "\",\"hidden_size_per_layer_input\":256,\"layer_types\":[\"sliding_attention\",\"full"
+      "_attention\",\"sliding_attention\",\"full_attention\"],\"moe_intermediate_size\":nul"
+      "l,\"num_experts\":null,\"num_global_key_value_heads\":null,\"num_kv_shared_layers\":"
+      "2,\"rms_norm_eps\":1e-06,\"rope_parameters\":{\"full_attention\":{\"partial_rotary_f"
+      "actor\":0.25,\"rope_theta\":1000000.0,\"rope_type\":\"proportional\"},\"sliding_atte"
+      "ntion\":{\"rope_theta\":10000.0,\"rope_type\":\"default\"}},\"sliding_window\":512,"
+      "\"tie_word_embeddings\":true,\"top_k_experts\":null,\"use_bidirectional_attention\":"
+      "null,\"use_double_wide_mlp\":true,\"vocab_size_per_layer_input\":320" },
+    { "gemma4_text", /* Gemma 4 26B-A4B */
+      ",\"attention_bias\":false,\"attention_k_eq_v\":true,\"dtype\":\"bfloat16\",\"enable_"
+      "moe_block\":true,\"final_logit_softcapping\":30.0,\"global_head_dim\":512,\"head_dim"
+      "\":256,\"hidden_activation\":\"gelu_pytorch_tanh\",\"hidden_size_per_layer_input\":0"
+      ",\"layer_types\":[\"sliding_attention\",\"sliding_attention\",\"sliding_attention\","
+      "\"full_attention\"],\"moe_intermediate_size\":704,\"num_experts\":128,\"num_global_k"
+      "ey_value_heads\":2,\"num_kv_shared_layers\":0,\"rms_norm_eps\":1e-06,\"rope_paramete"
+      "rs\":{\"full_attention\":{\"partial_rotary_factor\":0.25,\"rope_theta\":1000000.0,\""
+      "rope_type\":\"proportional\"},\"sliding_attention\":{\"rope_theta\":10000.0,\"rope_t"
+      "ype\":\"default\"}},\"sliding_window\":1024,\"tie_word_embeddings\":true,\"top_k_exp"
+      "erts\":8,\"use_bidirectional_attention\":\"vision\",\"use_double_wide_mlp\":false,\""
+      "vocab_size_per_layer_input\":262144" },
     { "hunyuan_v1_moe", /* HunYuan A13B */
       ",\"add_classification_head\":false,\"attention_bias\":false,\"attention_head_dim\":1"
       "6,\"cla_share_factor\":2,\"class_num\":0,\"dense_list\":[64,0],\"eod_token_id\":1279"

@@ -71,7 +71,11 @@ struct qr_arch {
     enum qr_activation activation, gated_activation; /* gated_activation: see hf_gate_in_name */
     bool gated;                                      /* feed-forward with a gate */
     enum qr_qk_norm qk_norm;
-    bool qk_norm_after_rope;
+    bool qk_norm_after_rope, v_norm;
+    bool layer_scale; /* see qr_model_config */
+    bool shared_kv;   /* the last layers may read keys and values of earlier ones */
+    bool per_layer_embeddings;
+    bool global_heads;       /* layers without a window have heads of another size and number */
     bool sub_norms;          /* see qr_model_config */
     bool scaled_embedding;   /* embeddings are multiplied by sqrt(hidden) */
     bool unscaled_attention; /* scores are plain dot products */
@@ -145,9 +149,12 @@ struct qr_arch {
     bool hf_no_rope_layers;        /* no_rope_layers or no_rope_layer_interval (SmolLM3) */
     bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
     bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
+    const char *hf_moe_key;        /* enables experts; default false */
     const char *hf_correction_key; /* moe.correction, which implies sigmoid scores */
     bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
-    bool hf_local_rope;            /* windowed layers have a RoPE set of their own */
+    /* without RoPE parameters, this part of heads without a window rotates; 0: all */
+    float hf_global_partial;
+    bool hf_local_rope;               /* windowed layers have a RoPE set of their own */
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
     bool hf_yarn_is_longrope;         /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;

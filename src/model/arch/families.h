@@ -33,6 +33,7 @@
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
+    X(gemma4)                                                                                      \
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \
     X(glm4_moe_lite)                                                                               \

@@ -168,15 +168,19 @@ struct qr_xielu {
 struct qr_layer_config {
     uint32_t n_heads, n_kv_heads;
     uint32_t window;   /* sliding window: keys visible to a query, itself included; 0 = all */
-    uint32_t ffn_size; /* of a dense feed-forward; MoE layers: see qr_moe_config */
-    uint8_t rope;      /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
-    bool chunked;      /* chunked attention: visible keys are those of the own chunk of `window` */
+    uint32_t ffn_size; /* of a dense feed-forward; experts: see qr_moe_config */
+    uint32_t head_dim, v_head_dim; /* of a query or key, and of a value */
+    /* the layer whose keys and values it reads; its own index: it computes and caches them */
+    uint32_t kv_source;
+    uint8_t rope; /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
+    bool chunked; /* chunked attention: visible keys are those of the own chunk of `window` */
     bool moe;
     bool encoder;          /* encoder layer of an encoder-decoder */
     bool skip_attn_norm;   /* the norm before attention is omitted */
     uint8_t mixer;         /* enum qr_mixer */
     bool no_ffn;           /* the layer ends after its mixer */
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
     struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
 };
 
@@ -203,6 +207,11 @@ struct qr_moe_config {
     bool router_bias;
     bool expert_bias;
     float weights_scale; /* multiplies the selected weights, after renormalization */
+    bool expert_scale;   /* each selected weight is multiplied by a factor of its expert */
+    bool router_norm;    /* the router reads x / rms(x) * w / sqrt(hidden), x the residual stream */
+    /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
+     * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
+    bool beside_dense;
     float sparsemixer_margin;
 };
 
@@ -214,6 +223,14 @@ struct qr_mla_config {
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
     /* load the weights for expanded keys as well; set by the caller, not read from the file */
     bool expand;
+};
+
+/* Per-layer embeddings (Gemma 3n, 4): every token has a vector of `dim` elements for each layer,
+ * e = (table[token] sqrt(dim) + norm(project(x0) / sqrt(hidden))) / sqrt(2), x0 the input of the
+ * first layer. A layer ends with x += norm(out(act(gate(x)) * e)). */
+struct qr_ple_config {
+    uint32_t dim;        /* 0: none */
+    uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
 };
 
 /* Which projections have a bias vector. */
@@ -244,7 +261,7 @@ struct qr_model_config {
     uint32_t n_layers, hidden_size, vocab_size, context_length;
     uint32_t n_encoder_layers; /* of an encoder-decoder, whose n_layers counts decoder layers */
     uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them; not computed */
-    uint32_t head_dim, v_head_dim;
+    uint32_t head_dim, v_head_dim;                  /* of the largest heads of any layer */
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 
     /* embedding and LM head */
@@ -278,7 +295,8 @@ struct qr_model_config {
     bool ffn_gated;             /* act(gate(x)) * up(x); else act(up(x)) */
     float act_alpha, act_limit; /* SWIGLU_OAI */
     bool xielu_in_layers;       /* XIELU: the parameters are in qr_layer_config, not tensors */
-    bool sub_norms; /* norms of the inputs of the attention output and FFN down projections */
+    bool sub_norms;   /* norms of the inputs of the attention output and FFN down projections */
+    bool layer_scale; /* the residual stream behind a layer is multiplied by a factor of it */
     struct qr_bias_config bias;
 
     /* attention */
@@ -294,6 +312,7 @@ struct qr_model_config {
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope;
+    bool v_norm; /* values are divided by their rms, per head */
     /* attention temperature tuning of layers without RoPE:
      * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1;
      * with temperature_everywhere of all layers, with pos instead of pos + 1 */
@@ -303,6 +322,7 @@ struct qr_model_config {
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
     struct qr_moe_config moe;
+    struct qr_ple_config ple;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
     struct qr_layer_config *layers;       /* [n_layers], then the encoder's [n_encoder_layers] */
 

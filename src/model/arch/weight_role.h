@@ -32,6 +32,9 @@ enum qr_weight_role {
     QR_W_CLASS_DENSE_BIAS,
     QR_W_CLASS_OUT, /* [labels][hidden] */
     QR_W_CLASS_OUT_BIAS,
+    QR_W_PLE_EMBD, /* [ple vocab][layers * ple dim]; per-layer embeddings, see qr_ple_config */
+    QR_W_PLE_PROJ, /* [layers * ple dim][hidden] */
+    QR_W_PLE_NORM, /* [ple dim] */
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -129,6 +132,17 @@ enum qr_weight_role {
     QR_W_SHARED_GATE,   /* [shared ffn][hidden] */
     QR_W_SHARED_UP,     /* [shared ffn][hidden] */
     QR_W_SHARED_DOWN,   /* [hidden][shared ffn] */
+    QR_W_ROUTER_SCALE,  /* [hidden], of a normalized router input */
+    QR_W_EXPERT_SCALE,  /* [experts], factors of the selected weights */
+    QR_W_EXPERT_NORM,   /* [hidden], norms of experts beside a dense network */
+    QR_W_EXPERT_POST_NORM,
+    QR_W_FFN_DENSE_POST_NORM,
+    QR_W_FFN_LAST = QR_W_FFN_DENSE_POST_NORM,
+    /* behind the sublayers */
+    QR_W_PLE_GATE, /* [ple dim][hidden] */
+    QR_W_PLE_OUT,  /* [hidden][ple dim] */
+    QR_W_PLE_POST_NORM,
+    QR_W_LAYER_SCALE, /* [1] */
     QR_W_N_ROLES
 };
 

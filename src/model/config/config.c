@@ -18,7 +18,9 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->ffn_gated = arch->gated;
     cfg->qk_norm = arch->qk_norm;
     cfg->qk_norm_after_rope = arch->qk_norm_after_rope;
+    cfg->v_norm = arch->v_norm;
     cfg->sub_norms = arch->sub_norms;
+    cfg->layer_scale = arch->layer_scale;
     cfg->embedding_scale = cfg->logit_scale = cfg->residual_scale = cfg->alibi_scale = 1;
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;
@@ -84,8 +86,31 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
         cfg->layers[i] = (struct qr_layer_config){ .n_heads = heads,
                                                    .n_kv_heads = kv_heads,
                                                    .ffn_size = ffn,
+                                                   .kv_source = i,
                                                    .rope = QR_LAYER_NO_ROPE,
                                                    .encoder = i >= cfg->n_layers };
+    return QUIRE_OK;
+}
+
+quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
+                                      struct quire_error *err)
+{
+    if (n >= cfg->n_layers)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u of %u layers have no keys and values of their own", n,
+                       cfg->n_layers);
+    const uint32_t first = cfg->n_layers - n;
+    for (uint32_t i = first; i < cfg->n_layers; i++) {
+        uint32_t source = first;
+        while (source > 0 && cfg->layers[source - 1].window != cfg->layers[i].window)
+            source--;
+        if (source == 0)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: no layer before %u has the keys and values of layer %u",
+                           first, i);
+        cfg->layers[i].kv_source = source - 1;
+        cfg->layers[i].v_is_k = false;
+    }
     return QUIRE_OK;
 }
 
@@ -159,6 +184,25 @@ static void finish_recurrent(struct qr_model_config *cfg, const struct qr_recurr
         r->norm_eps = cfg->norm_eps;
 }
 
+/* Head sizes: those of the model in layers that have none of their own. */
+static void finish_heads(struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
+        struct qr_layer_config *l = &cfg->layers[i];
+        l->head_dim = l->head_dim ? l->head_dim : cfg->head_dim;
+        l->v_head_dim = l->v_head_dim ? l->v_head_dim : cfg->v_head_dim;
+    }
+    for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
+        const struct qr_layer_config *l = &cfg->layers[i];
+        if (!qr_layer_attends(l))
+            continue;
+        cfg->head_dim = max_u32(cfg->head_dim, l->head_dim);
+        cfg->v_head_dim = max_u32(cfg->v_head_dim, l->v_head_dim);
+        cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
+        cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
+    }
+}
+
 void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch)
 {
     if (arch->scaled_embedding)
@@ -169,19 +213,13 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
     cfg->layers[0].skip_attn_norm = arch->skip_first_attn_norm;
     if (arch->recurrent)
         finish_recurrent(cfg, arch->recurrent);
+    finish_heads(cfg);
     for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
         const struct qr_layer_config *l = &cfg->layers[i];
-        if (!qr_layer_attends(l))
-            continue;
-        cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
-        cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
-    }
-    for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
-        const struct qr_layer_config *l = &cfg->layers[i];
-        if (l->no_ffn)
-            continue;
-        cfg->max_ffn_size =
-            max_u32(cfg->max_ffn_size, l->moe ? cfg->moe.shared_ffn_size : l->ffn_size);
+        if (l->moe && !l->no_ffn)
+            cfg->max_ffn_size = max_u32(cfg->max_ffn_size, cfg->moe.shared_ffn_size);
+        if (qr_layer_has_dense(cfg, l))
+            cfg->max_ffn_size = max_u32(cfg->max_ffn_size, l->ffn_size);
     }
 }
 

@@ -30,6 +30,13 @@ static inline bool qr_layer_attends(const struct qr_layer_config *l)
     return l->mixer == QR_MIXER_ATTENTION || l->mixer == QR_MIXER_BOTH;
 }
 
+/* Whether a layer has a dense feed-forward network. */
+static inline bool qr_layer_has_dense(const struct qr_model_config *cfg,
+                                      const struct qr_layer_config *l)
+{
+    return !l->no_ffn && (!l->moe || cfg->moe.beside_dense);
+}
+
 /* The block of a layer. */
 static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cfg,
                                                 const struct qr_layer_config *l)
@@ -67,6 +74,11 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
  * kv_lora_rank, v_head_dim and the layers. */
 quire_status qr_model_config_set_mla(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
                                      struct quire_error *err);
+
+/* Makes the last n decoder layers read keys and values of the last layer before them with the same
+ * window. Requires the windows. QUIRE_E_FORMAT if there is none. */
+quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
+                                      struct quire_error *err);
 
 /* Sets qr_layer_config.rope of the decoder layers by their windows. has_window: the file gives a
  * window, whether or not any layer has it. */

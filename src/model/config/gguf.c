@@ -6,6 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/gguf_keys.h"
+#include "model/config/gguf_layer_sizes.h"
 #include "model/config/gguf_moe.h"
 #include "model/config/gguf_recurrent.h"
 #include "model/config/gguf_rope.h"
@@ -360,6 +361,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_read_xielu(s));
     QR_TRY(qr_gguf_read_rope(s));
     QR_TRY(read_windows(s));
+    QR_TRY(qr_gguf_read_layer_sizes(s));
     read_flags(s);
     QR_TRY(qr_gguf_read_moe(s));
     QR_TRY(qr_gguf_read_tokens(s));

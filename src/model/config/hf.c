@@ -8,6 +8,7 @@
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
 #include "model/config/hf_layer_rope.h"
+#include "model/config/hf_layer_sizes.h"
 #include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
 #include "model/config/hf_recurrent.h"
@@ -214,11 +215,30 @@ static quire_status read_mla(const struct qr_hf_source *h)
     return qr_model_config_set_mla(cfg, nope, rope, h->err);
 }
 
+/* Attention in both directions: true, or in Gemma 4 "all". "vision" concerns images. */
+static quire_status read_direction(const struct qr_hf_source *h)
+{
+    static const char key[] = "use_bidirectional_attention";
+    bool both = h->cfg->kind == QR_MODEL_ENCODER;
+    if (qr_json_is_string(qr_hf_json(h, key))) {
+        const char *which = "";
+        QR_TRY(qr_hf_str(h, key, &which));
+        both = strcmp(which, "all") == 0;
+        if (!both && strcmp(which, "vision") != 0)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: %s %.60s is not supported", what, key,
+                           which);
+    } else {
+        QR_TRY(qr_hf_bool(h, key, both, &both));
+    }
+    h->cfg->causal = !both;
+    return QUIRE_OK;
+}
+
 static quire_status read_all(const struct qr_hf_source *h, const struct qr_json *generation)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t heads, kv_heads, ffn;
-    bool bidirectional;
+    bool has_window;
     QR_TRY(read_sizes(h, &heads, &kv_heads, &ffn));
     cfg->n_encoder_layers = cfg->kind == QR_MODEL_ENCODER_DECODER ? cfg->n_layers : 0;
     if (cfg->n_encoder_layers) {
@@ -229,16 +249,16 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_mixers(h));
     QR_TRY(read_mla(h));
     QR_TRY(read_encoder(h, heads, ffn));
-    QR_TRY(qr_hf_bool(h, "use_bidirectional_attention", cfg->kind == QR_MODEL_ENCODER,
-                      &bidirectional));
-    cfg->causal = !bidirectional;
+    QR_TRY(read_direction(h));
     QR_TRY(read_relative_bias(h));
     QR_TRY(read_activation(h));
     QR_TRY(read_scales(h));
     QR_TRY(qr_hf_read_family(h));
     QR_TRY(qr_hf_read_recurrent(h));
+    QR_TRY(qr_hf_read_windows(h, &has_window));
+    QR_TRY(qr_hf_read_layer_sizes(h));
     QR_TRY(qr_hf_read_rope(h));
-    QR_TRY(qr_hf_read_windows(h));
+    qr_model_config_set_ropes(cfg, h->arch, has_window);
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
     QR_TRY(qr_hf_read_classifier(h));

@@ -15,6 +15,20 @@ static quire_status first_count(const struct qr_hf_source *h, const char *const 
     return QUIRE_OK;
 }
 
+/* A key without which the model has no experts, whatever their number. */
+static quire_status read_switch(const struct qr_hf_source *h)
+{
+    bool on = true;
+    if (h->arch->hf_moe_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_moe_key, false, &on));
+    if (on)
+        return QUIRE_OK;
+    h->cfg->moe.n_experts = 0;
+    qr_hf_ignore(h, "num_experts_per_tok");
+    qr_hf_ignore(h, "moe_intermediate_size");
+    return QUIRE_OK;
+}
+
 static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size)
 {
     static const char *const counts[] = { "num_experts", "num_local_experts", "n_routed_experts",
@@ -23,6 +37,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size
     struct qr_moe_config *m = &h->cfg->moe;
     bool has;
     QR_TRY(first_count(h, counts, &m->n_experts, &has));
+    QR_TRY(read_switch(h));
     if (m->n_experts == 0)
         return QUIRE_OK;
     QR_TRY(first_count(h, used, &m->top_k, &has));
@@ -239,7 +254,7 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
     QR_TRY(read_sparsemixer(h));
     uint32_t dense = cfg->layers[0].ffn_size;
     QR_TRY(qr_hf_u32_opt(h, "intermediate_size_mlp", &dense, &has));
-    for (uint32_t i = 0; i < cfg->n_layers; i++)
+    for (uint32_t i = 0; has && i < cfg->n_layers; i++)
         cfg->layers[i].ffn_size = dense;
     return QUIRE_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/limits.h"
 #include <math.h>
 #include <string.h>
 
@@ -12,6 +13,8 @@ struct rope_source {
     const struct qr_hf_source *h;
     const struct qr_json *dict; /* NULL: defaults only */
     double theta;               /* default */
+    double partial;             /* rotating part of a head, by default */
+    uint32_t head_dim;          /* of the layers with the set */
     bool nested;                /* dict applies to one layer type */
 };
 
@@ -45,7 +48,7 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
         { "default", QR_ROPE_SCALING_NONE },      { "linear", QR_ROPE_SCALING_LINEAR },
         { "llama3", QR_ROPE_SCALING_LLAMA3 },     { "yarn", QR_ROPE_SCALING_YARN },
         { "longrope", QR_ROPE_SCALING_LONGROPE }, { "su", QR_ROPE_SCALING_LONGROPE },
-        { "dynamic", QR_ROPE_SCALING_DYNAMIC },
+        { "dynamic", QR_ROPE_SCALING_DYNAMIC },   { "proportional", QR_ROPE_SCALING_FREQ_FACTORS },
     };
     const char *name = "default";
     enum qr_json_state state;
@@ -219,6 +222,24 @@ static quire_status read_dynamic(const struct rope_source *s, struct qr_rope_con
     return require_f64(s, "factor", &r->factor);
 }
 
+/* Frequencies of the whole head, of which only the first r->dim / 2 turn. */
+static quire_status read_proportional(const struct rope_source *s, struct qr_rope_config *r)
+{
+    static const float never = 1e30f; /* GGUF files have this divisor, too */
+    const uint32_t turning = r->dim / 2, n = s->head_dim / 2;
+    if (s->head_dim > QR_CONFIG_MAX_HEAD_DIM)
+        return qr_fail(s->h->err, QUIRE_E_FORMAT, "config.json: heads of %u dimensions",
+                       s->head_dim);
+    float *f = qr_arena_alloc(&s->h->cfg->memory, n, sizeof *f);
+    if (!f)
+        return qr_fail(s->h->err, QUIRE_E_NOMEM, "no memory for %u RoPE factors", n);
+    for (uint32_t i = 0; i < n; i++)
+        f[i] = i < turning ? 1 : never;
+    r->factors_short = f;
+    r->dim = s->head_dim;
+    return get_f64(s, "factor", 1, &r->factor, NULL);
+}
+
 static quire_status read_scaling(const struct rope_source *s, struct qr_rope_config *r)
 {
     switch (r->scaling) {
@@ -235,6 +256,8 @@ static quire_status read_scaling(const struct rope_source *s, struct qr_rope_con
         return read_yarn(s, r);
     case QR_ROPE_SCALING_LONGROPE:
         return read_longrope(s, r);
+    case QR_ROPE_SCALING_FREQ_FACTORS:
+        return read_proportional(s, r);
     default:
         return QUIRE_OK;
     }
@@ -252,8 +275,10 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
         r->kind = interleaved ? QR_ROPE_INTERLEAVED : QR_ROPE_NEOX;
     }
     QR_TRY(read_scaling_type(s, &r->scaling));
+    if (s->partial < 1)
+        r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
-    QR_TRY(get_f64(s, "partial_rotary_factor", 1, &partial, &has));
+    QR_TRY(get_f64(s, "partial_rotary_factor", s->partial, &partial, &has));
     if (has) /* a copy at the top level has no effect */
         qr_hf_ignore(s->h, "partial_rotary_factor");
     else
@@ -261,9 +286,18 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
     if (!(partial > 0 && partial <= 1))
         return qr_fail(s->h->err, QUIRE_E_FORMAT,
                        "config.json: partial_rotary_factor must be in (0, 1]");
-    r->dim = (uint32_t)(s->h->cfg->head_dim * partial);
+    r->dim = (uint32_t)(s->head_dim * partial);
     QR_TRY(qr_hf_u32_opt(s->h, "rope_dim", &r->dim, &has)); /* a key only by way of aliases */
     return read_scaling(s, r);
+}
+
+/* Head size of the layers with a window or without. */
+static uint32_t head_dim(const struct qr_model_config *cfg, bool windowed)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        if ((cfg->layers[i].window != 0) == windowed && cfg->layers[i].head_dim)
+            return cfg->layers[i].head_dim;
+    return cfg->head_dim;
 }
 
 /* In variants with ALiBi, RoPE parameters have no effect. */
@@ -284,8 +318,13 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
         dict = qr_json_get(h->root, name = "rope_scaling");
     if (dict && !qr_json_is_object(dict) && !qr_json_is_null(dict))
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters must be an object");
-    struct rope_source full = { h, qr_json_is_object(dict) ? dict : NULL, 0, false },
-                       local = { h, NULL, 0, false };
+    struct rope_source full = { .h = h,
+                                .dict = qr_json_is_object(dict) ? dict : NULL,
+                                .partial = 1,
+                                .head_dim = head_dim(cfg, false) },
+                       local = { .h = h, .partial = 1, .head_dim = head_dim(cfg, true) };
+    if (!full.dict && h->arch->hf_global_partial > 0)
+        full.partial = (double)h->arch->hf_global_partial;
     bool none = cfg->alibi_max_bias > 0;
     if (h->arch->hf_position_type) {
         const char *type = "nope";

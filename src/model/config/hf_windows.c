@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_windows.c - sliding windows per layer in config.json, and the RoPE sets that they
- * imply. */
+/* hf_windows.c - sliding windows per layer in config.json. */
 #include "model/config/hf_windows.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
@@ -110,7 +109,7 @@ static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t win
     return QUIRE_OK;
 }
 
-quire_status qr_hf_read_windows(const struct qr_hf_source *h)
+quire_status qr_hf_read_windows(const struct qr_hf_source *h, bool *has_window)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
     const struct qr_json *types = qr_hf_json(h, "layer_types");
@@ -145,6 +144,6 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h)
         struct qr_layer_config *l = &h->cfg->layers[i];
         l->chunked = l->window && h->arch->chunked_windows;
     }
-    qr_model_config_set_ropes(h->cfg, h->arch, has && in_use && window);
+    *has_window = has && in_use && window;
     return QUIRE_OK;
 }

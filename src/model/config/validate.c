@@ -45,17 +45,48 @@ static quire_status check_sizes(const struct qr_model_config *c, struct quire_er
     return in_range("v_head_dim", c->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err);
 }
 
+/* A layer that reads keys and values of an earlier one must have its shape and window. Encoders
+ * cache one layer at a time. */
+static quire_status check_kv_source(const struct qr_model_config *c, uint32_t i,
+                                    struct quire_error *err)
+{
+    const struct qr_layer_config *l = &c->layers[i];
+    if (l->kv_source == i)
+        return QUIRE_OK;
+    if (c->kind != QR_MODEL_DECODER)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "layers that share keys and values are supported in decoders only");
+    if (c->mla.kv_lora_rank)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "layers that share keys and values with latent attention");
+    const struct qr_layer_config *from = &c->layers[l->kv_source < i ? l->kv_source : 0];
+    if (l->kv_source >= i || from->kv_source != l->kv_source || !qr_layer_attends(from) ||
+        from->window != l->window || from->chunked != l->chunked ||
+        from->n_kv_heads != l->n_kv_heads || from->head_dim != l->head_dim ||
+        from->v_head_dim != l->v_head_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: layer %u cannot use the keys and values of layer %u", i,
+                       l->kv_source);
+    return QUIRE_OK;
+}
+
 static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
                                 struct quire_error *err)
 {
     const struct qr_layer_config *l = &c->layers[i];
-    if (!l->no_ffn && !l->moe)
+    if (qr_layer_has_dense(c, l))
         QR_TRY(in_range("feed-forward size", l->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
     if (!qr_layer_attends(l))
         return QUIRE_OK;
     QR_TRY(in_range("number of attention heads", l->n_heads, 1, QR_CONFIG_MAX_HEADS, err));
     QR_TRY(in_range("number of key-value heads", l->n_kv_heads, 1, QR_CONFIG_MAX_HEADS, err));
     QR_TRY(in_range("sliding window", l->window, 0, QR_CONFIG_MAX_CONTEXT, err));
+    QR_TRY(in_range("head_dim of a layer", l->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("v_head_dim of a layer", l->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    if (l->v_is_k && l->v_head_dim != l->head_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: values of %u elements are keys of %u elements in layer %u",
+                       l->v_head_dim, l->head_dim, i);
     if (l->n_heads % l->n_kv_heads != 0)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: layer %u has %u heads, not a multiple of its %u kv heads", i,
@@ -63,7 +94,25 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
     if (l->rope != QR_LAYER_NO_ROPE && l->rope >= c->n_rope)
         return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names RoPE set %u of %u", i, l->rope,
                        c->n_rope);
-    return QUIRE_OK;
+    if (l->rope != QR_LAYER_NO_ROPE && c->rope[l->rope].kind != QR_ROPE_NONE &&
+        c->rope[l->rope].dim > l->head_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u rotary dimensions in heads of %u in layer %u",
+                       c->rope[l->rope].dim, l->head_dim, i);
+    return check_kv_source(c, i, err);
+}
+
+/* Per-layer embeddings. */
+static quire_status check_ple(const struct qr_model_config *c, struct quire_error *err)
+{
+    QR_TRY(in_range("size of per-layer embeddings", c->ple.dim, 0, QR_CONFIG_MAX_HIDDEN, err));
+    if (!c->ple.dim)
+        return QUIRE_OK;
+    if (c->kind != QR_MODEL_DECODER)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "per-layer embeddings are supported in decoders only");
+    return in_range("vocabulary of per-layer embeddings", c->ple.vocab_size, 1, QR_CONFIG_MAX_VOCAB,
+                    err);
 }
 
 /* Recurrent layers. The limits keep every product below 2^48. */
@@ -120,7 +169,7 @@ static quire_status check_factors(const char *name, const float *f, uint32_t n,
                                   struct quire_error *err)
 {
     for (uint32_t i = 0; f && i < n; i++)
-        QR_TRY(f64_in_range(name, f[i], 1e-6, 1e9, err));
+        QR_TRY(f64_in_range(name, f[i], 1e-6, 2e30, err)); /* 1e30: no rotation */
     return QUIRE_OK;
 }
 
@@ -247,6 +296,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     QR_TRY(check_sizes(c, err));
     QR_TRY(check_mla(c, err));
     QR_TRY(check_recurrent(c, err));
+    QR_TRY(check_ple(c, err));
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
         QR_TRY(check_layer(c, i, err));
     for (uint32_t i = 0; i < c->n_rope; i++)

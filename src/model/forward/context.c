@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/per_layer_embedding.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "recurrent/state_pool.h"
@@ -188,9 +189,9 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
             size_t bytes = 0;
-            if (!w || r == QR_W_POS_EMBD || reads_gate(r) != gate)
+            if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD || reads_gate(r) != gate)
                 continue;
-            const size_t rows = i ? layer_rows : head_rows;
+            const size_t rows = i || r == QR_W_PLE_PROJ ? layer_rows : head_rows;
             /* weights that share an input may have different types: reserve both forms */
             const unsigned forms = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
                                    : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
@@ -235,6 +236,7 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     b->in = take_floats(c, assignments, m->config->hidden_size);
     b->gate = take_floats(c, assignments, moe->ffn_size);
     b->up = take_floats(c, assignments, moe->ffn_size);
+    b->router_in = moe->router_norm ? take_floats(c, rows, m->config->hidden_size) : NULL;
     if (!moe->shared_ffn_size)
         return;
     b->shared = take_floats(c, rows, m->config->hidden_size);
@@ -350,11 +352,13 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
     b->memory = take(c, threads, 1, b->stride_bytes);
 }
 
-/* Whether a layer has attention and a recurrent layer side by side. */
-static bool mixes_both(const struct qr_model_config *c)
+/* Whether two networks of a layer read the same residual stream. */
+static bool has_parallel(const struct qr_model_config *c)
 {
+    if (c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM)
+        return true;
     for (uint32_t i = 0; i < c->n_layers; i++)
-        if (c->layers[i].mixer == QR_MIXER_BOTH)
+        if (c->layers[i].mixer == QR_MIXER_BOTH || (c->layers[i].moe && c->moe.beside_dense))
             return true;
     return false;
 }
@@ -364,11 +368,10 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
 {
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, hidden = cfg->hidden_size;
-    const bool parallel = cfg->block == QR_BLOCK_PARALLEL || cfg->block == QR_BLOCK_PARALLEL_2NORM;
     ctx->x = take_floats(c, rows, hidden);
     ctx->h = take_floats(c, rows, hidden);
     ctx->sub = take_floats(c, rows, hidden);
-    ctx->sub2 = parallel || mixes_both(cfg) ? take_floats(c, rows, hidden) : NULL;
+    ctx->sub2 = has_parallel(cfg) ? take_floats(c, rows, hidden) : NULL;
     reserve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
@@ -385,6 +388,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     ctx->gate_memory = take(c, act_bytes(m, rows, 0, true), 1, 1);
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
+    qr_ple_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);

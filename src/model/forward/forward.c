@@ -12,6 +12,7 @@
 #include "model/forward/layer_recurrent.h"
 #include "model/forward/lm_head.h"
 #include "model/forward/norm.h"
+#include "model/forward/per_layer_embedding.h"
 #include "model/forward/thread_state.h"
 #include <string.h>
 
@@ -26,8 +27,8 @@ static void add_table_row(const struct qr_step *s, const struct qr_packed *table
     ctx->model->kernels->add(x, row, width);
 }
 
-/* The caller's embedding of row r; NULL: the one of its token id. Only this lookup depends on token
- * ids: a family with further tables by token id must refuse such rows. */
+/* The caller's embedding of row r; NULL: the one of its token id. Models with per-layer embeddings,
+ * which are looked up by token id, refuse such rows (qr_step_check_tokens). */
 static const float *given_embedding(const struct qr_step *s, size_t r)
 {
     const struct quire_forward_args *a = s->args;
@@ -191,6 +192,24 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
                      QR_W_FFN_POST_NORM_BIAS, team);
 }
 
+/* What follows the sublayers of a layer: its per-layer embedding, and its factor. */
+static void finish_layer(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model;
+    const size_t width = m->config->hidden_size;
+    const struct qr_model_layer *layer = &m->layers[i];
+    if (m->config->ple.dim) {
+        qr_ple_sublayer(s, i, s->ctx->sub, team);
+        add_residual(s, QR_BLOCK_SANDWICH_NORM, layer, s->ctx->sub, 1, QR_W_PLE_POST_NORM,
+                     QR_W_FFN_POST_NORM_BIAS, team);
+    }
+    if (layer->vec[QR_W_LAYER_SCALE]) {
+        const struct qr_thread_state t = qr_thread_state(s, team);
+        m->kernels->scale(t.x + t.begin * width, layer->vec[QR_W_LAYER_SCALE][0],
+                          (t.end - t.begin) * width);
+    }
+}
+
 /* Stores the hidden states before layer i, or after the last layer and the final norm, for the
  * caller. */
 static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire_team *team)
@@ -218,10 +237,13 @@ void qr_forward_part(void *step, const struct quire_team *team)
 {
     const struct qr_step *s = step;
     embed(s, team);
+    if (s->ctx->ple.rows)
+        qr_ple_prepare(s, team);
     for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)
             store_hidden(s, i, team);
         run_block(s, i, team);
+        finish_layer(s, i, team);
     }
     if (s->args->hidden)
         store_hidden(s, s->stack.end, team);

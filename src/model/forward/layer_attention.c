@@ -10,6 +10,7 @@
 #include "model/forward/thread_state.h"
 #include <math.h>
 #include <quire/attention.h>
+#include <string.h>
 
 static void clip(float *x, float limit, size_t n)
 {
@@ -17,14 +18,14 @@ static void clip(float *x, float limit, size_t n)
         x[i] = fminf(fmaxf(x[i], -limit), limit);
 }
 
-/* Weights of the q/k norm of a head; NULL if the norm is not per head. */
+/* Weights of the q/k norm of a head of `size` elements; NULL if the norm is not per head. */
 static const float *head_norm(const struct qr_model_config *c, const struct qr_model_layer *layer,
-                              size_t head, bool query)
+                              size_t head, size_t size, bool query)
 {
     if (c->qk_norm == QR_QK_NORM_HEAD)
         return layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM];
     if (c->qk_norm == QR_QK_NORM_HEADS)
-        return layer->vec[query ? QR_W_ATTN_Q_NORMS : QR_W_ATTN_K_NORMS] + head * c->head_dim;
+        return layer->vec[query ? QR_W_ATTN_Q_NORMS : QR_W_ATTN_K_NORMS] + head * size;
     return NULL;
 }
 
@@ -35,7 +36,7 @@ static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x,
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_kernels *k = ctx->model->kernels;
-    const size_t d = c->head_dim;
+    const size_t d = c->layers[layer_index].head_dim;
     const uint8_t set = c->layers[layer_index].rope;
     const struct qr_rope_table *rope = set == QR_LAYER_NO_ROPE ? NULL : &ctx->rope[set];
     const bool rotate = rope && rope->rope->kind != QR_ROPE_NONE;
@@ -66,16 +67,28 @@ static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const size_t d = c->head_dim;
+    const size_t d = c->layers[i].head_dim;
     if (c->clip_qkv > 0)
         clip(heads, c->clip_qkv, n * d);
     if (c->qk_norm == QR_QK_NORM_FULL)
         qr_norm_vector(s, layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM], heads, n * d);
     for (size_t h = 0; h < n; h++)
-        finish_head(s, i, heads + h * d, r, head_norm(c, layer, first + h, query));
+        finish_head(s, i, heads + h * d, r, head_norm(c, layer, first + h, d, query));
     if (query && c->temperature_floor > 0 &&
         (c->temperature_everywhere || c->layers[i].rope == QR_LAYER_NO_ROPE))
         ctx->model->kernels->scale(heads, qr_attention_temperature(c, ctx->positions[r]), n * d);
+}
+
+/* Clipping and norm of n heads of a row of v. */
+static void finish_values(const struct qr_step *s, uint32_t i, float *heads, size_t n)
+{
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_model_config *c = m->config;
+    const size_t d = c->layers[i].v_head_dim;
+    if (c->clip_qkv > 0)
+        clip(heads, c->clip_qkv, n * d);
+    for (size_t h = 0; c->v_norm && h < n; h++)
+        m->kernels->rms_norm(heads + h * d, heads + h * d, NULL, 0, c->norm_eps, d);
 }
 
 static struct quire_kv_write_args write_args(const struct qr_step *s, uint32_t i)
@@ -100,6 +113,7 @@ static struct quire_kv_write_args write_args(const struct qr_step *s, uint32_t i
 struct qkv {
     const struct qr_step *s;
     uint32_t layer;
+    int n; /* products: 1 without keys of its own, 2 where values are the projected keys */
     const struct qr_packed *w[3];
     const float *bias[3];
     float *out[3];
@@ -115,14 +129,18 @@ static struct qr_adapter_site qkv_site(const struct qkv *p, int j)
 
 static void finish_rows(const struct qkv *p, const struct quire_team *team)
 {
-    const struct qr_model_config *c = p->s->ctx->model->config;
     size_t begin, end;
     qr_team_range(team, p->s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        for (int j = 0; j < 2; j++)
-            finish_heads(p->s, p->layer, p->out[j] + r * p->w[j]->n, 0, p->n_heads[j], r, j == 0);
-        if (c->clip_qkv > 0)
-            clip(p->out[2] + r * p->w[2]->n, c->clip_qkv, p->w[2]->n);
+        float *k = p->out[1] + r * p->head_size[1] * p->n_heads[1];
+        float *v = p->out[2] + r * p->head_size[2] * p->n_heads[2];
+        finish_heads(p->s, p->layer, p->out[0] + r * p->w[0]->n, 0, p->n_heads[0], r, true);
+        if (p->n == 2)
+            memcpy(v, k, p->w[1]->n * sizeof *v);
+        if (p->n > 1) {
+            finish_heads(p->s, p->layer, k, 0, p->n_heads[1], r, false);
+            finish_values(p->s, p->layer, v, p->n_heads[2]);
+        }
     }
 }
 
@@ -130,14 +148,30 @@ static void run_all_heads(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
     struct qr_projection projections[3];
-    for (int j = 0; j < 3; j++)
+    for (int j = 0; j < p->n; j++)
         projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
-    qr_project(p->s, &p->act, projections, 3, team);
+    qr_project(p->s, &p->act, projections, (size_t)p->n, team);
     quire_team_barrier(team);
     finish_rows(p, team);
     quire_team_barrier(team);
+    if (p->n == 1)
+        return;
     quire_kv_write_part(p->s->kv, &write, team);
     quire_team_barrier(team);
+}
+
+/* Values that are keys: one head of every row, before the norm of keys and RoPE. */
+static void run_key_as_value(const struct qkv *p, size_t head,
+                             const struct quire_kv_write_args *write)
+{
+    const size_t d = p->head_size[1], stride = d * p->n_heads[1];
+    const float *k = p->out[1] + head * d;
+    float *v = p->out[2] + head * d;
+    for (size_t r = 0; r < p->s->n_tokens; r++, k += stride, v += stride) {
+        memcpy(v, k, d * sizeof *v);
+        finish_values(p->s, p->layer, v, 1);
+    }
+    qr_kv_write_head_v(p->s->kv, write, (uint32_t)head);
 }
 
 /* One head of q, k or v: projection, norm, RoPE, cache write. */
@@ -159,11 +193,13 @@ static void run_head(const struct qkv *p, int j, size_t head,
     const struct qr_adapter_site site = qkv_site(p, j);
     qr_linear_run_block(&args, &b, m->kernels);
     qr_adapter_up(p->s, &site, &b, out, stride);
+    if (j == 1 && p->n == 2)
+        run_key_as_value(p, head, write);
     for (size_t r = 0; r < rows; r++, out += stride)
         if (j < 2)
             finish_heads(p->s, p->layer, out, head, 1, r, j == 0);
-        else if (m->config->clip_qkv > 0)
-            clip(out, m->config->clip_qkv, d);
+        else
+            finish_values(p->s, p->layer, out, 1);
     if (j == 1)
         qr_kv_write_head_k(p->s->kv, write, (uint32_t)head);
     if (j == 2)
@@ -173,11 +209,12 @@ static void run_head(const struct qkv *p, int j, size_t head,
 static void run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
-    const size_t n_q = p->n_heads[0], n_k = p->n_heads[1];
+    const size_t n_q = p->n_heads[0], n_k = p->n > 1 ? p->n_heads[1] : 0;
+    const size_t n_v = p->n > 2 ? p->n_heads[2] : 0;
     const struct qr_adapter_site sites[] = { qkv_site(p, 0), qkv_site(p, 1), qkv_site(p, 2) };
-    qr_adapter_down(p->s, sites, 3, p->act.f32, p->act.f32_stride, team);
+    qr_adapter_down(p->s, sites, (size_t)p->n, p->act.f32, p->act.f32_stride, team);
     struct qr_work_steal loop =
-        qr_work_steal_begin(p->s->ctx->per_thread.counters, team, n_q + n_k + p->n_heads[2]);
+        qr_work_steal_begin(p->s->ctx->per_thread.counters, team, n_q + n_k + n_v);
     for (size_t i; qr_work_steal_next(&loop, &i);) {
         if (i < n_q)
             run_head(p, 0, i, &write);
@@ -194,7 +231,7 @@ static void run_by_head(const struct qkv *p, const struct quire_team *team)
 static bool can_run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     size_t n = 0;
-    for (int j = 0; j < 3; j++) {
+    for (int j = 0; j < p->n; j++) {
         if (p->head_size[j] % p->w[j]->panel_rows || p->head_size[j] * p->n_heads[j] != p->w[j]->n)
             return false;
         n += p->n_heads[j];
@@ -248,16 +285,19 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
-    const size_t n_kv = c->layers[i].n_kv_heads;
+    const struct qr_layer_config *l = &c->layers[i];
     struct qkv p = {
         .s = s,
         .layer = i,
+        .n = l->kv_source != i ? 1
+             : l->v_is_k       ? 2
+                               : 3,
         .w = { layer->mat[QR_W_ATTN_Q], layer->mat[QR_W_ATTN_K], layer->mat[QR_W_ATTN_V] },
         .bias = { layer->vec[QR_W_ATTN_Q_BIAS], layer->vec[QR_W_ATTN_K_BIAS],
                   layer->vec[QR_W_ATTN_V_BIAS] },
         .out = { ctx->q, ctx->k, ctx->v },
-        .head_size = { c->head_dim, c->head_dim, c->v_head_dim },
-        .n_heads = { c->layers[i].n_heads, n_kv, n_kv },
+        .head_size = { l->head_dim, l->head_dim, l->v_head_dim },
+        .n_heads = { l->n_heads, l->n_kv_heads, l->n_kv_heads },
     };
     const struct qr_packed *gate = layer->mat[QR_W_ATTN_GATE];
     const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate };

@@ -1,11 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_ffn.c - the feed-forward sublayer: norm, then a dense network or a mixture of experts. */
+/* layer_ffn.c - the feed-forward sublayer: norm, then a dense network, a mixture of experts, or
+ * both. */
 #include "model/forward/layer_ffn.h"
 #include "base/threads.h"
 #include "model/forward/ffn_dense.h"
 #include "model/forward/layer_moe.h"
 #include "model/forward/norm.h"
 #include "model/forward/thread_state.h"
+
+/* Experts beside the dense network, whose output is in out: out = o1(out) + o2(experts(m2(x))). */
+static void add_experts(const struct qr_step *s, uint32_t i, float *out,
+                        const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = ctx->model->config->hidden_size;
+    size_t begin, end;
+    qr_norm_rows(s, layer, QR_W_EXPERT_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, width, t.begin, t.end);
+    if (!s->replicated)
+        quire_team_barrier(team); /* qr_moe reads rows of other threads */
+    qr_moe(s, i, t.h, ctx->sub2, team);
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    qr_norm_rows(s, layer, QR_W_FFN_DENSE_POST_NORM, QR_W_FFN_NORM_BIAS, out, out, width, begin,
+                 end);
+    qr_norm_rows(s, layer, QR_W_EXPERT_POST_NORM, QR_W_FFN_NORM_BIAS, ctx->sub2, ctx->sub2, width,
+                 begin, end);
+    ctx->model->kernels->add(out + begin * width, ctx->sub2 + begin * width, (end - begin) * width);
+    quire_team_barrier(team);
+}
 
 void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                      const struct quire_team *team)
@@ -21,8 +44,10 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
     if (normed && c->block != QR_BLOCK_PARALLEL)
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, c->hidden_size, t.begin,
                      t.end);
-    if (!c->layers[i].moe) {
+    if (qr_layer_has_dense(c, &c->layers[i])) {
         qr_ffn_dense(s, layer, &roles, src, out, team);
+        if (c->layers[i].moe)
+            add_experts(s, i, out, team);
         return;
     }
     if (!s->replicated)

@@ -7,12 +7,33 @@
 #include "model/forward/input_sums.h"
 #include "model/forward/moe_route.h"
 #include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
 #include <math.h>
 #include <string.h>
 
 static uint32_t layer_index(const struct qr_step *s, const struct qr_model_layer *layer)
 {
     return (uint32_t)(layer - s->ctx->model->layers);
+}
+
+/* Input of a router that normalizes the residual stream x: x / rms(x) * w / sqrt(hidden). Ends with
+ * a barrier. */
+static void norm_router_input(const struct qr_step *s, const struct qr_model_layer *layer,
+                              const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model;
+    const size_t width = m->config->hidden_size;
+    const float *x = qr_thread_state(s, team).x;
+    const float scale = (float)(1 / sqrt((double)width));
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *out = s->ctx->moe.router_in + r * width;
+        m->kernels->rms_norm(out, x + r * width, layer->vec[QR_W_ROUTER_SCALE], 0,
+                             m->config->norm_eps, width);
+        m->kernels->scale(out, scale, width);
+    }
+    quire_team_barrier(team);
 }
 
 /* Scores of the experts and of the shared experts' gate. They are computed in f32 in every compute
@@ -35,11 +56,14 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_moe_config *m = &s->ctx->model->config->moe;
+    const float *factors = layer->vec[QR_W_EXPERT_SCALE];
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
                      b->experts + r * m->top_k, b->weights + r * m->top_k);
+    for (size_t i = begin * m->top_k; factors && i < end * m->top_k; i++)
+        b->weights[i] *= factors[b->experts[i]];
 }
 
 /* Counting sort: places of all assignments by expert, within an expert by token. One thread runs
@@ -212,7 +236,9 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     const size_t n_assignments = (size_t)s->n_tokens * m->config->moe.top_k;
     if (b->shared)
         qr_ffn_dense(s, layer, &shared, src, b->shared, team);
-    run_routers(s, layer, src, team);
+    if (b->router_in)
+        norm_router_input(s, layer, team);
+    run_routers(s, layer, b->router_in ? b->router_in : src, team);
     quire_team_barrier(team);
     route_rows(s, layer, team);
     quire_team_barrier(team);

@@ -18,7 +18,8 @@ struct qr_moe_buffers {
     uint32_t *starts;           /* [n_experts + 1] first place of each expert */
     float *in;                  /* [hidden] inputs, later outputs */
     float *gate, *up;           /* [expert ffn] */
-    float *shared;      /* [max_rows][hidden] output of the shared experts; NULL without them */
+    float *router_in; /* [hidden] normed input of the router; NULL where it reads that of experts */
+    float *shared;    /* [max_rows][hidden] output of the shared experts; NULL without them */
     float *shared_gate; /* [max_rows] */
 };
 
@@ -74,6 +75,13 @@ struct qr_recurrent_buffers {
     size_t n_marks;
     struct qr_state_run *runs; /* [max_seqs] sequences with tokens in the step */
     uint32_t n_runs;
+};
+
+/* Buffers of per-layer embeddings; all NULL in models without. */
+struct qr_ple_buffers {
+    float *rows;    /* [max_rows][layers][ple dim] */
+    float *gate;    /* [max_rows][ple dim] */
+    float *scratch; /* [threads][layers][ple dim] rows of the table */
 };
 
 /* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
@@ -144,7 +152,7 @@ struct quire_context {
     float *x;        /* [hidden] residual stream */
     float *h;        /* [hidden] normed input of a sublayer */
     float *sub;      /* [hidden] output of a sublayer */
-    float *sub2;     /* [hidden] output of the second of two parallel sublayers, else NULL */
+    float *sub2;     /* [hidden] output of the second of two parallel networks, else NULL */
     float *q;        /* [max_heads * head_dim] */
     float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
     float *att;      /* [max_heads * v_head_dim] attention output */
@@ -154,6 +162,7 @@ struct quire_context {
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_recurrent_buffers recurrent;
     struct qr_moe_buffers moe; /* all NULL in dense models */
+    struct qr_ple_buffers ple;
     struct qr_step_adapters adapters;
     float *head_in;  /* [max_logits][hidden] input of the LM head */
     float *head_mid; /* [max_logits][hidden] output of a head's dense layer; NULL without heads */

@@ -161,6 +161,9 @@ static bool can_adapt(enum qr_weight_role role)
     case QR_W_SHARED_GATE:
     case QR_W_SHARED_UP:
     case QR_W_SHARED_DOWN:
+    case QR_W_PLE_PROJ:
+    case QR_W_PLE_GATE:
+    case QR_W_PLE_OUT:
         return true;
     default:
         return false;
@@ -184,9 +187,9 @@ static size_t permuted_row(const struct qr_adapter_build *b, const struct qr_lor
                            size_t o)
 {
     const struct qr_model_config *c = b->adapter->model->config;
-    const size_t d = c->head_dim, head = o / d * d, i = o % d;
     if (!b->permute || (t->role != QR_W_ATTN_Q && t->role != QR_W_ATTN_K))
         return o;
+    const size_t d = c->layers[t->layer].head_dim, head = o / d * d, i = o % d;
     if (c->rope[0].kind == QR_ROPE_INTERLEAVED) /* the file has (i, i + d/2) */
         return head + i / 2 + (i % 2) * (d / 2);
     return head + (i < d / 2 ? 2 * i : 2 * (i - d / 2) + 1);

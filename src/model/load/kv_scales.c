@@ -152,7 +152,8 @@ static void take_checkpoint_scales(const struct quire_model *m, uint32_t group,
     const uint32_t heads = m->groups.kv[group].n_kv_heads;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         const struct qr_model_layer *layer = &m->layers[i];
-        for (uint32_t h = 0; layer->kv_group == group && h < heads; h++) {
+        const bool own = m->config->layers[i].kv_source == i;
+        for (uint32_t h = 0; own && layer->kv_group == group && h < heads; h++) {
             if (layer->k_scale)
                 k[layer->kv_layer * heads + h] = fit_to(k_dtype, layer->k_scale[h]);
             if (layer->v_scale)

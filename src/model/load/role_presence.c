@@ -47,25 +47,26 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
     }
 }
 
-/* The feed-forward network of a layer is dense or a mixture of experts. */
+/* The feed-forward network of a layer is dense, a mixture of experts, or both. */
 static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_weight_role role,
-                                     bool moe)
+                                     const struct qr_layer_config *l)
 {
     const struct qr_moe_config *m = &c->moe;
+    const bool moe = l->moe, dense = qr_layer_has_dense(c, l);
     switch (role) {
     case QR_W_FFN_GATE:
-        return required_if(!moe && c->ffn_gated);
+        return required_if(dense && c->ffn_gated);
     case QR_W_FFN_GATE_BIAS:
-        return required_if(!moe && c->ffn_gated && c->bias.ffn_in);
+        return required_if(dense && c->ffn_gated && c->bias.ffn_in);
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
-        return required_if(!moe);
+        return required_if(dense);
     case QR_W_FFN_UP_BIAS:
-        return required_if(!moe && c->bias.ffn_in);
+        return required_if(dense && c->bias.ffn_in);
     case QR_W_FFN_DOWN_BIAS:
-        return required_if(!moe && c->bias.ffn_down);
+        return required_if(dense && c->bias.ffn_down);
     case QR_W_FFN_SUB_NORM:
-        return required_if(!moe && c->sub_norms);
+        return required_if(dense && c->sub_norms);
     case QR_W_FFN_XIELU_P:
     case QR_W_FFN_XIELU_N:
     case QR_W_FFN_XIELU_BETA:
@@ -89,6 +90,14 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
         return required_if(moe && m->shared_ffn_size);
     case QR_W_SHARED_ROUTER:
         return required_if(moe && m->shared_gate);
+    case QR_W_ROUTER_SCALE:
+        return required_if(moe && m->router_norm);
+    case QR_W_EXPERT_SCALE:
+        return required_if(moe && m->expert_scale);
+    case QR_W_EXPERT_NORM:
+    case QR_W_EXPERT_POST_NORM:
+    case QR_W_FFN_DENSE_POST_NORM:
+        return required_if(moe && m->beside_dense);
     default: /* router, experts */
         return required_if(moe);
     }
@@ -96,7 +105,8 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
 
 static bool is_ffn_weight(enum qr_weight_role role)
 {
-    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_XIELU_EPS) || role >= QR_W_ROUTER;
+    return (role >= QR_W_FFN_GATE && role <= QR_W_FFN_XIELU_EPS) ||
+           (role >= QR_W_ROUTER && role <= QR_W_FFN_LAST);
 }
 
 /* MLA has low-rank projections of keys and values, and in some models of queries. */
@@ -167,6 +177,31 @@ static bool is_attention_weight(enum qr_weight_role role)
 {
     return role >= QR_W_ATTN_Q && role <= QR_W_LATENT_UV && role != QR_W_ATTN_POST_NORM &&
            role != QR_W_ATTN_POST_NORM_BIAS;
+}
+
+/* Weights of keys and values, which layers that read those of another layer lack; values may be
+ * keys. */
+static bool is_absent_kv(const struct qr_layer_config *l, enum qr_weight_role role, uint32_t layer)
+{
+    switch (role) {
+    case QR_W_ATTN_V:
+    case QR_W_ATTN_V_BIAS:
+        return l->v_is_k || l->kv_source != layer;
+    case QR_W_ATTN_K:
+    case QR_W_ATTN_K_BIAS:
+    case QR_W_ATTN_K_NORM:
+    case QR_W_ATTN_K_NORMS:
+        return l->kv_source != layer;
+    default:
+        return false;
+    }
+}
+
+/* Per-layer embeddings, and factors of layers. */
+static enum qr_presence layer_end_presence(const struct qr_model_config *c,
+                                           enum qr_weight_role role)
+{
+    return required_if(role == QR_W_LAYER_SCALE ? c->layer_scale : c->ple.dim != 0);
 }
 
 /* Projections of self attention and cross attention, which have the same biases. */
@@ -240,10 +275,12 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     if (is_ffn_weight(role))
-        return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l->moe);
+        return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l);
+    if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_PLE_NORM))
+        return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
         return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;
-    if (is_attention_weight(role) && !qr_layer_attends(l))
+    if (is_attention_weight(role) && (!qr_layer_attends(l) || is_absent_kv(l, role, layer)))
         return QR_ABSENT;
     const bool weights = c->norm != QR_NORM_LAYER_PLAIN && c->norm != QR_NORM_RMS_PLAIN;
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;

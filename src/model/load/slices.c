@@ -4,15 +4,14 @@
 #include "model/arch/names.h"
 
 /* Fused QKV: consecutive blocks [q; k; v], one for all heads or one per KV head. */
-static struct qr_slice_layout qkv_layout(const struct qr_model_config *c,
-                                         const struct qr_layer_config *l, unsigned slice)
+static struct qr_slice_layout qkv_layout(const struct qr_layer_config *l, unsigned slice)
 {
     const bool by_head = slice >= QR_SLICE_HEAD_Q;
     const unsigned part = slice - (by_head ? QR_SLICE_HEAD_Q : QR_SLICE_Q); /* 0, 1, 2 */
     const uint64_t n_blocks = by_head ? l->n_kv_heads : 1, heads = l->n_heads / n_blocks,
                    kv_heads = l->n_kv_heads / n_blocks;
-    const uint64_t size[] = { heads * c->head_dim, kv_heads * c->head_dim,
-                              kv_heads * c->v_head_dim };
+    const uint64_t size[] = { heads * l->head_dim, kv_heads * l->head_dim,
+                              kv_heads * l->v_head_dim };
     const uint64_t block = size[0] + size[1] + size[2];
     const uint64_t first = part == 0 ? 0 : part == 1 ? size[0] : size[0] + size[1];
     return (struct qr_slice_layout){ first, size[part], block, n_blocks * block };
@@ -66,6 +65,7 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
                                        uint32_t layer, uint64_t own)
 {
     const unsigned plain = slice & ~(unsigned)QR_SLICE_TRANSPOSED;
+    const uint64_t head = c->layers[layer].head_dim;
     if (plain >= QR_SLICE_REC_QKV_Q && plain <= QR_SLICE_REC_HEAD_V)
         return recurrent_layout(&c->recurrent, plain);
     switch ((enum qr_slice)plain) {
@@ -81,10 +81,9 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
     case QR_SLICE_LATENT_V:
         return latent_layout(c, slice, own);
     case QR_SLICE_HALF_QUERY:
-        return (struct qr_slice_layout){ 0, c->head_dim, 2 * (uint64_t)c->head_dim, 2 * own };
+        return (struct qr_slice_layout){ 0, head, 2 * head, 2 * own };
     case QR_SLICE_HALF_GATE:
-        return (struct qr_slice_layout){ c->head_dim, c->head_dim, 2 * (uint64_t)c->head_dim,
-                                         2 * own };
+        return (struct qr_slice_layout){ head, head, 2 * head, 2 * own };
     case QR_SLICE_THIRD_0:
     case QR_SLICE_THIRD_1:
     case QR_SLICE_THIRD_2:
@@ -93,6 +92,6 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
     case QR_SLICE_TRANSPOSED:
         return (struct qr_slice_layout){ 0, own, own, own };
     default:
-        return qkv_layout(c, &c->layers[layer], plain);
+        return qkv_layout(&c->layers[layer], plain);
     }
 }

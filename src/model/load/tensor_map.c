@@ -334,8 +334,8 @@ static const char *const ignored[] = {
     /* encoders of images and sound, and their projections */
     "vision_tower.*", "vision_model.*", "visual.*", "audio_tower.*", "multi_modal_projector.*",
     "image_newline", "model.vision_tower.*", "model.vision_model.*", "model.visual.*",
-    "model.audio_tower.*", "model.multi_modal_projector.*", "model.image_newline", "v.*", "mm.*",
-    NULL
+    "model.audio_tower.*", "model.multi_modal_projector.*", "model.image_newline",
+    "model.embed_vision.*", "model.embed_audio.*", "v.*", "mm.*", NULL
 };
 
 static bool in_list(const char *const *list, const char *name)
@@ -394,6 +394,24 @@ static void detect_conv_thirds(struct qr_weights *w)
         t.n_dims == 3 && t.dims[2] == width / 3 && t.dims[2] != qr_recurrent_key_width(r);
 }
 
+/* Marks weights of keys and values in layers that read those of another layer. Published files have
+ * them, without effect. */
+static void mark_shared_kv(const struct qr_weights *w, uint8_t *used)
+{
+    static const enum qr_weight_role roles[] = { QR_W_ATTN_K, QR_W_ATTN_V, QR_W_ATTN_K_BIAS,
+                                                 QR_W_ATTN_V_BIAS, QR_W_ATTN_K_NORM };
+    for (uint32_t layer = 0; layer < w->config.n_layers; layer++) {
+        const bool shared = w->config.layers[layer].kv_source != layer;
+        for (size_t i = 0; shared && i < sizeof roles / sizeof *roles; i++) {
+            char name[QR_NAME_MAX];
+            size_t tensor;
+            for (unsigned n = 0; rule(w, roles[i], layer, n, name); n++)
+                if (qr_weights_source_find(w, name, &tensor))
+                    used[tensor] = 1;
+        }
+    }
+}
+
 static quire_status map_all_roles(struct qr_weights *w, uint8_t *used, struct quire_error *err)
 {
     for (int role = 0; role < QR_W_FIRST_LAYER_ROLE; role++)
@@ -435,6 +453,7 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
     }
     choose_prefix(w);
     detect_conv_thirds(w);
+    mark_shared_kv(w, used);
     quire_status s = map_all_roles(w, used, err);
     if (s == QUIRE_OK)
         s = set_outputs(w, err);

@@ -30,6 +30,9 @@ enum extent {
     V_DIM,
     ONE,
     LABELS,
+    PLE,
+    PLE_VOCAB,
+    PLE_ALL,
     REC_KEYS,
     REC_VALUES,
     REC_Z_COLS,
@@ -77,6 +80,9 @@ static const struct {
     [QR_W_CLASS_DENSE_BIAS] = { "class_dense_bias", NONE, HIDDEN },
     [QR_W_CLASS_OUT] = { "class_out", LABELS, HIDDEN },
     [QR_W_CLASS_OUT_BIAS] = { "class_out_bias", NONE, LABELS },
+    [QR_W_PLE_EMBD] = { "ple_embd", PLE_VOCAB, PLE_ALL },
+    [QR_W_PLE_PROJ] = { "ple_proj", PLE_ALL, HIDDEN },
+    [QR_W_PLE_NORM] = { "ple_norm", NONE, PLE },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
@@ -167,6 +173,15 @@ static const struct {
     [QR_W_SHARED_GATE] = { "shared_gate", SHARED_FFN, HIDDEN },
     [QR_W_SHARED_UP] = { "shared_up", SHARED_FFN, HIDDEN },
     [QR_W_SHARED_DOWN] = { "shared_down", HIDDEN, SHARED_FFN },
+    [QR_W_ROUTER_SCALE] = { "router_scale", NONE, HIDDEN },
+    [QR_W_EXPERT_SCALE] = { "expert_scale", NONE, EXPERTS },
+    [QR_W_EXPERT_NORM] = { "expert_norm", NONE, HIDDEN },
+    [QR_W_EXPERT_POST_NORM] = { "expert_post_norm", NONE, HIDDEN },
+    [QR_W_FFN_DENSE_POST_NORM] = { "ffn_dense_post_norm", NONE, HIDDEN },
+    [QR_W_PLE_GATE] = { "ple_gate", PLE, HIDDEN },
+    [QR_W_PLE_OUT] = { "ple_out", HIDDEN, PLE },
+    [QR_W_PLE_POST_NORM] = { "ple_post_norm", NONE, HIDDEN },
+    [QR_W_LAYER_SCALE] = { "layer_scale", NONE, ONE },
 };
 
 bool qr_role_is_matrix(enum qr_weight_role role)
@@ -210,6 +225,10 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_SHARED_GATE:
     case QR_W_SHARED_UP:
     case QR_W_SHARED_DOWN:
+    case QR_W_PLE_EMBD:
+    case QR_W_PLE_PROJ:
+    case QR_W_PLE_GATE:
+    case QR_W_PLE_OUT:
         return true;
     default:
         return false;
@@ -282,8 +301,8 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum extent e)
 /* No product overflows: qr_model_config_validate bounds the factors. */
 static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_config *l, uint8_t e)
 {
-    const uint64_t q = (uint64_t)l->n_heads * c->head_dim,
-                   k = (uint64_t)l->n_kv_heads * c->head_dim;
+    const uint64_t q = (uint64_t)l->n_heads * l->head_dim,
+                   k = (uint64_t)l->n_kv_heads * l->head_dim;
     switch ((enum extent)e) {
     case NONE:
         return 0;
@@ -296,17 +315,17 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case K_ROWS:
         return k;
     case V_ROWS:
-        return (uint64_t)l->n_kv_heads * c->v_head_dim;
+        return (uint64_t)l->n_kv_heads * l->v_head_dim;
     case O_COLS:
-        return (uint64_t)l->n_heads * c->v_head_dim;
+        return (uint64_t)l->n_heads * l->v_head_dim;
     case FFN:
         return l->ffn_size;
     case Q_NORM:
-        return c->qk_norm == QR_QK_NORM_FULL ? q : c->head_dim;
+        return c->qk_norm == QR_QK_NORM_FULL ? q : l->head_dim;
     case K_NORM:
-        return c->qk_norm == QR_QK_NORM_FULL ? k : c->head_dim;
+        return c->qk_norm == QR_QK_NORM_FULL ? k : l->head_dim;
     case HEAD_DIM:
-        return c->head_dim;
+        return l->head_dim;
     case HEADS:
         return l->n_heads;
     case POSITIONS:
@@ -315,6 +334,12 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->n_token_types;
     case LABELS:
         return c->n_labels;
+    case PLE:
+        return c->ple.dim;
+    case PLE_VOCAB:
+        return c->ple.vocab_size;
+    case PLE_ALL:
+        return (uint64_t)c->n_layers * c->ple.dim;
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:
