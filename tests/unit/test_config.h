@@ -86,12 +86,15 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d\n", i,
+        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d block %u %u\n", i,
             c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
             c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked, c->layers[i].moe,
             c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
-            c->layers[i].no_ffn, c->layers[i].output_norm);
+            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].block_owner,
+            c->layers[i].block_use);
     say_recurrent(t, c);
+    say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,
+        c->shared_block.rank, c->shared_block.attention_low_rank);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
         say(t, " %d", c->eos_ids[i]);
@@ -170,6 +173,7 @@ static const char *const golden_dirs[] = {
     "falcon_h1",
     "kimi_linear",
     "minimax",
+    "zamba2",
     "eurobert",
     "arcee",
     "cwm",

@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/shared_block.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "recurrent/state_pool.h"
@@ -350,11 +351,11 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
     b->memory = take(c, threads, 1, b->stride_bytes);
 }
 
-/* Whether a layer has attention and a recurrent layer side by side. */
+/* Whether a layer has attention and another sublayer side by side. */
 static bool mixes_both(const struct qr_model_config *c)
 {
     for (uint32_t i = 0; i < c->n_layers; i++)
-        if (c->layers[i].mixer == QR_MIXER_BOTH)
+        if (c->layers[i].mixer == QR_MIXER_BOTH || c->layers[i].mixer == QR_MIXER_SHARED_BLOCK)
             return true;
     return false;
 }
@@ -386,6 +387,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
+    qr_shared_block_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
     if (qr_model_encodes(m))
