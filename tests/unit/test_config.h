@@ -86,8 +86,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d block %u %u\n", i,
-            c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
+        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d block %u %u\n",
+            i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
             c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked, c->layers[i].moe,
             c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
             c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].block_owner,

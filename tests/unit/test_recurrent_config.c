@@ -15,10 +15,10 @@
 #define GDN_KEYS                                                                                   \
     ",\"linear_num_value_heads\":4,\"linear_num_key_heads\":2,\"linear_key_head_dim\":16,"         \
     "\"linear_value_head_dim\":24,\"linear_conv_kernel_dim\":4,\"head_dim\":16"
-#define GDN(more) MODEL("qwen3_5_text", GDN_KEYS more)
-#define LFM(more) MODEL("lfm2", more)
+#define GDN(more)    MODEL("qwen3_5_text", GDN_KEYS more)
+#define LFM(more)    MODEL("lfm2", more)
 #define ZAMBA_LAYERS ",\"layers_block_type\":[\"mamba\",\"hybrid\",\"hybrid\",\"hybrid\"]"
-#define ZAMBA(more) MODEL("zamba2", more)
+#define ZAMBA(more)  MODEL("zamba2", more)
 #define NEMO(more)                                                                                 \
     "{\"model_type\":\"nemotron_h\",\"vocab_size\":320,\"hidden_size\":64,"                        \
     "\"intermediate_size\":160,\"num_attention_heads\":4,\"mamba_num_heads\":4,"                   \
@@ -29,12 +29,12 @@ static void expect_mixers(const struct qr_model_config *c, const char *pattern)
     assert_int_equal(c->n_layers, strlen(pattern));
     for (uint32_t i = 0; i < c->n_layers; i++) {
         const struct qr_layer_config *l = &c->layers[i];
-        const char is = l->mixer == QR_MIXER_ATTENTION   ? 'a'
-                        : l->mixer == QR_MIXER_RECURRENT ? 'r'
-                        : l->mixer == QR_MIXER_BOTH      ? 'b'
+        const char is = l->mixer == QR_MIXER_ATTENTION      ? 'a'
+                        : l->mixer == QR_MIXER_RECURRENT    ? 'r'
+                        : l->mixer == QR_MIXER_BOTH         ? 'b'
                         : l->mixer == QR_MIXER_SHARED_BLOCK ? 's'
-                        : l->moe                         ? 'e'
-                                                         : 'f';
+                        : l->moe                            ? 'e'
+                                                            : 'f';
         assert_int_equal(is, pattern[i]);
     }
 }
@@ -183,10 +183,8 @@ static void bad_delta(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns),
-        cmocka_unit_test(bad_patterns),
-        cmocka_unit_test(bad_mamba),
-        cmocka_unit_test(shared_blocks),
+        cmocka_unit_test(patterns),  cmocka_unit_test(bad_patterns),
+        cmocka_unit_test(bad_mamba), cmocka_unit_test(shared_blocks),
         cmocka_unit_test(bad_delta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
