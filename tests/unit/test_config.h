@@ -91,13 +91,16 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
         say(t,
             "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u rope %u %d%d%d%d mixer %u "
-            "%d%d\n",
+            "%d%d block %u %u\n",
             i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].head_dim,
             c->layers[i].v_head_dim, c->layers[i].kv_source, c->layers[i].v_is_k,
             c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked,
             c->layers[i].moe, c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
-            c->layers[i].no_ffn, c->layers[i].output_norm);
+            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].block_owner,
+            c->layers[i].block_use);
     say_recurrent(t, c);
+    say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,
+        c->shared_block.rank, c->shared_block.attention_low_rank);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
         say(t, " %d", c->eos_ids[i]);
@@ -178,6 +181,7 @@ static const char *const golden_dirs[] = {
     "falcon_h1",
     "kimi_linear",
     "minimax",
+    "zamba2",
     "eurobert",
     "arcee",
     "cwm",

@@ -177,6 +177,27 @@ static const struct {
       "ut_dropout\":0.0,\"output_router_logits\":false,\"pretraining_tp\":1,\"rms_norm_eps"
       "\":1e-06,\"rope_scaling\":null,\"rope_theta\":600000,\"tie_word_embeddings\":false,"
       "\"use_bias\":false,\"use_qkv_bias\":false" },
+    { "zamba2", /* Zamba2 1.2B */
+      ",\"adapter_rank\":128,\"add_bias_linear\":false,\"attention_head_dim\":32,\"attentio"
+      "n_hidden_size\":128,\"chunk_size\":256,\"hidden_act\":\"gelu\",\"hybrid_layer_ids\":"
+      "[1,3],\"kv_channels\":16,\"layers_block_type\":[\"mamba\",\"hybrid\",\"mamba\",\"hyb"
+      "rid\"],\"mamba_d_conv\":4,\"mamba_d_state\":16,\"mamba_expand\":2,\"mamba_headdim\":"
+      "16,\"mamba_ngroups\":1,\"n_mamba_heads\":8,\"num_logits_to_keep\":1,\"num_mem_blocks"
+      "\":1,\"num_query_groups\":4,\"rms_norm_eps\":1e-05,\"rope_theta\":10000,\"time_step_"
+      "floor\":0.0001,\"time_step_limit\":null,\"time_step_max\":0.1,\"time_step_min\":0.00"
+      "1,\"use_conv_bias\":true,\"use_long_context\":false,\"use_mem_rope\":true,\"use_shar"
+      "ed_attention_adapter\":true,\"use_shared_mlp_adapter\":true" },
+    { "zamba2", /* Zamba2 7B */
+      ",\"adapter_rank\":128,\"add_bias_linear\":false,\"attention_head_dim\":32,\"attentio"
+      "n_hidden_size\":128,\"chunk_size\":256,\"hidden_act\":\"gelu\",\"hybrid_layer_ids\":"
+      "[1,3],\"kv_channels\":16,\"layers_block_type\":[\"mamba\",\"hybrid\",\"mamba\",\"hyb"
+      "rid\"],\"mamba_d_conv\":4,\"mamba_d_state\":16,\"mamba_expand\":2,\"mamba_headdim\":"
+      "16,\"mamba_ngroups\":2,\"n_mamba_heads\":8,\"num_logits_to_keep\":1,\"num_mem_blocks"
+      "\":2,\"num_query_groups\":4,\"rms_norm_eps\":1e-05,\"rope_theta\":10000,\"time_step_"
+      "floor\":0.0001,\"time_step_limit\":null,\"time_step_max\":0.1,\"time_step_min\":0.00"
+      "1,\"use_conv_bias\":true,\"use_long_context\":false,\"use_mem_rope\":true,\"use_shar"
+      "ed_attention_adapter\":false,\"use_shared_mlp_adapter\":true,\"use_mamba_kernels\":t"
+      "rue,\"ffn_hidden_size\":160" },
 };
 
 #endif

@@ -15,8 +15,10 @@
 #define GDN_KEYS                                                                                   \
     ",\"linear_num_value_heads\":4,\"linear_num_key_heads\":2,\"linear_key_head_dim\":16,"         \
     "\"linear_value_head_dim\":24,\"linear_conv_kernel_dim\":4,\"head_dim\":16"
-#define GDN(more) MODEL("qwen3_5_text", GDN_KEYS more)
-#define LFM(more) MODEL("lfm2", more)
+#define GDN(more)    MODEL("qwen3_5_text", GDN_KEYS more)
+#define LFM(more)    MODEL("lfm2", more)
+#define ZAMBA_LAYERS ",\"layers_block_type\":[\"mamba\",\"hybrid\",\"hybrid\",\"hybrid\"]"
+#define ZAMBA(more)  MODEL("zamba2", more)
 #define NEMO(more)                                                                                 \
     "{\"model_type\":\"nemotron_h\",\"vocab_size\":320,\"hidden_size\":64,"                        \
     "\"intermediate_size\":160,\"num_attention_heads\":4,\"mamba_num_heads\":4,"                   \
@@ -27,11 +29,12 @@ static void expect_mixers(const struct qr_model_config *c, const char *pattern)
     assert_int_equal(c->n_layers, strlen(pattern));
     for (uint32_t i = 0; i < c->n_layers; i++) {
         const struct qr_layer_config *l = &c->layers[i];
-        const char is = l->mixer == QR_MIXER_ATTENTION   ? 'a'
-                        : l->mixer == QR_MIXER_RECURRENT ? 'r'
-                        : l->mixer == QR_MIXER_BOTH      ? 'b'
-                        : l->moe                         ? 'e'
-                                                         : 'f';
+        const char is = l->mixer == QR_MIXER_ATTENTION      ? 'a'
+                        : l->mixer == QR_MIXER_RECURRENT    ? 'r'
+                        : l->mixer == QR_MIXER_BOTH         ? 'b'
+                        : l->mixer == QR_MIXER_SHARED_BLOCK ? 's'
+                        : l->moe                            ? 'e'
+                                                            : 'f';
         assert_int_equal(is, pattern[i]);
     }
 }
@@ -119,6 +122,40 @@ static void bad_mamba(void **state)
     bad(M1(",\"conv_kernel\":64"), QUIRE_E_FORMAT, "taps of the convolution is 64");
 }
 
+/* Zamba2: the layers take the blocks in turns. */
+static void shared_blocks(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(ZAMBA(ZAMBA_LAYERS ",\"num_mem_blocks\":2"));
+    expect_mixers(&c, "rsss");
+    assert_int_equal(c.head_dim, 2 * c.hidden_size / c.layers[1].n_heads);
+    assert_int_equal(c.layers[1].block_owner, 1);
+    assert_int_equal(c.layers[2].block_owner, 2);
+    assert_int_equal(c.layers[3].block_owner, 1);
+    assert_int_equal(c.layers[3].block_use, 2);
+    assert_true(c.layers[0].no_ffn && !c.layers[1].no_ffn);
+    assert_int_equal(c.n_rope, 0);
+    qr_model_config_free(&c);
+    c = good(ZAMBA(ZAMBA_LAYERS ",\"use_mem_rope\":true"));
+    assert_int_equal(c.n_rope, 1);
+    assert_int_equal(c.rope[0].dim, c.head_dim);
+    assert_int_equal(c.layers[3].block_owner, 1);
+    qr_model_config_free(&c);
+    bad(ZAMBA(""), QUIRE_E_FORMAT, "layer_types is missing");
+    bad(ZAMBA(ZAMBA_LAYERS ",\"num_mem_blocks\":0"), QUIRE_E_FORMAT, "num_mem_blocks is 0");
+    bad(ZAMBA(ZAMBA_LAYERS ",\"num_mem_blocks\":65"), QUIRE_E_FORMAT, "num_mem_blocks is 65");
+    bad(ZAMBA(ZAMBA_LAYERS ",\"adapter_rank\":0"), QUIRE_E_FORMAT,
+        "rank of the shared block's updates is 0");
+    bad(ZAMBA(ZAMBA_LAYERS ",\"attention_hidden_size\":64"), QUIRE_E_FORMAT,
+        "attention_hidden_size is 64, not twice hidden_size 64");
+    bad(ZAMBA(ZAMBA_LAYERS ",\"use_long_context\":true"), QUIRE_E_UNSUPPORTED,
+        "use_long_context = true");
+    bad(ZAMBA(ZAMBA_LAYERS ",\"add_bias_linear\":true"), QUIRE_E_UNSUPPORTED,
+        "add_bias_linear = true");
+    bad(LFM(",\"layer_types\":[\"conv\",\"hybrid\",\"conv\",\"conv\"]"), QUIRE_E_UNSUPPORTED,
+        "layer_types[1] is hybrid");
+}
+
 static void bad_delta(void **state)
 {
     (void)state;
@@ -146,9 +183,8 @@ static void bad_delta(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(patterns),
-        cmocka_unit_test(bad_patterns),
-        cmocka_unit_test(bad_mamba),
+        cmocka_unit_test(patterns),  cmocka_unit_test(bad_patterns),
+        cmocka_unit_test(bad_mamba), cmocka_unit_test(shared_blocks),
         cmocka_unit_test(bad_delta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

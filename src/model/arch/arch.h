@@ -116,6 +116,8 @@ struct qr_arch {
     bool hf_auto_ffn;               /* block_auto_adjust_ff_dim and related keys (LFM2) */
     bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
     bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */
+    const char *hf_rope_key; /* false, the default: no RoPE */
+    bool hf_shared_blocks;   /* transformer blocks that layers share (Zamba2) */
     bool hf_falcon_h1;       /* multipliers of Falcon-H1 */
     bool hf_minimax;         /* alpha and beta factors of MiniMax */
     bool hf_multipliers;     /* embedding, attention and residual multipliers, logits_scaling */

@@ -100,6 +100,7 @@
     X(t5)                                                                                          \
     X(vaultgemma)                                                                                  \
     X(xverse)                                                                                      \
-    X(youtu)
+    X(youtu)                                                                                       \
+    X(zamba2)
 
 #endif

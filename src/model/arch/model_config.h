@@ -111,6 +111,9 @@ enum qr_mixer {
     QR_MIXER_RECURRENT, /* the model's recurrent layer, qr_recurrent_config */
     QR_MIXER_BOTH,      /* attention and recurrent layer read one norm; their outputs are added */
     QR_MIXER_NONE,      /* the layer is a feed-forward sublayer only */
+    /* a recurrent layer, whose input is n1(x + out(block(x, embedding))); the block, attention and
+     * a feed-forward network, is shared with other layers: qr_shared_block_config */
+    QR_MIXER_SHARED_BLOCK,
 };
 
 /* Recurrences, docs/numerics.md. S is the state of a head, [key][value]. */
@@ -158,6 +161,16 @@ struct qr_recurrent_config {
     float out_scale;      /* multiplies the layer's output; 1 = none */
 };
 
+/* Transformer blocks that several layers share (QR_MIXER_SHARED_BLOCK, Zamba2):
+ * out(ffn(n2(attn(nb([x; embedding]))))), nb being the block's norm over both halves and n2 that of
+ * role FFN_NORM. The layers that have one use n_blocks different blocks in turns. Projections of a
+ * block get a low-rank update of each layer, W + B A; out is each layer's own. */
+struct qr_shared_block_config {
+    uint32_t n_blocks;       /* 0: none */
+    uint32_t rank;           /* of the updates of gate and up */
+    bool attention_low_rank; /* q, k and v have updates, too */
+};
+
 /* Parameters of xIELU (arXiv 2411.13010): x > 0: alpha_p x^2 + beta x; else
  * alpha_n (expm1(min(x, eps)) - x) + beta x. Files store alphas before their softplus. */
 struct qr_xielu {
@@ -182,6 +195,9 @@ struct qr_layer_config {
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
     bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
     struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
+    /* SHARED_BLOCK: the first layer with the same block, whose weights this layer uses, and the
+     * number of layers with any block before this one */
+    uint32_t block_owner, block_use;
 };
 
 enum qr_moe_gating {
@@ -324,7 +340,8 @@ struct qr_model_config {
     struct qr_moe_config moe;
     struct qr_ple_config ple;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
-    struct qr_layer_config *layers;       /* [n_layers], then the encoder's [n_encoder_layers] */
+    struct qr_shared_block_config shared_block;
+    struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
 
     /* tokens */
     int32_t bos_id, pad_id;   /* -1: none */

@@ -39,7 +39,7 @@ enum qr_weight_role {
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
     QR_W_ATTN_NORM_BIAS,
-    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden or q_lora_rank] */
+    QR_W_ATTN_Q, /* [n_heads * head_dim][hidden or q_lora_rank]; shared blocks: [2 hidden] */
     QR_W_ATTN_Q_BIAS,
     QR_W_ATTN_K, /* [n_kv_heads * head_dim][hidden] */
     QR_W_ATTN_K_BIAS,
@@ -103,6 +103,19 @@ enum qr_weight_role {
     QR_W_REC_C_NORM,
     QR_W_REC_NORM, /* [norm_dim] per head, or [n_heads * value_dim] */
     QR_W_REC_LAST = QR_W_REC_NORM,
+    /* layers with a shared block; a low-rank update of a projection is B A */
+    QR_W_BLOCK_NORM,      /* [2 hidden] */
+    QR_W_BLOCK_OUT,       /* [hidden][hidden] */
+    QR_W_LOW_RANK_Q_A,    /* [rank][2 hidden] */
+    QR_W_LOW_RANK_Q_B,    /* [n_heads * head_dim][rank] */
+    QR_W_LOW_RANK_K_A,    /* [rank][2 hidden] */
+    QR_W_LOW_RANK_K_B,    /* [n_kv_heads * head_dim][rank] */
+    QR_W_LOW_RANK_V_A,    /* [rank][2 hidden] */
+    QR_W_LOW_RANK_V_B,    /* [n_kv_heads * v_head_dim][rank] */
+    QR_W_LOW_RANK_FFN_A,  /* [rank][hidden], of gate and up */
+    QR_W_LOW_RANK_GATE_B, /* [ffn][rank] */
+    QR_W_LOW_RANK_UP_B,   /* [ffn][rank] */
+    QR_W_LOW_RANK_LAST = QR_W_LOW_RANK_UP_B,
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

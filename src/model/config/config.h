@@ -23,11 +23,13 @@ static inline bool qr_model_has_final_norm(const struct qr_model_config *cfg)
 /* Whether a layer has a recurrent state, or keys and values. */
 static inline bool qr_layer_recurs(const struct qr_layer_config *l)
 {
-    return l->mixer == QR_MIXER_RECURRENT || l->mixer == QR_MIXER_BOTH;
+    return l->mixer == QR_MIXER_RECURRENT || l->mixer == QR_MIXER_BOTH ||
+           l->mixer == QR_MIXER_SHARED_BLOCK;
 }
 static inline bool qr_layer_attends(const struct qr_layer_config *l)
 {
-    return l->mixer == QR_MIXER_ATTENTION || l->mixer == QR_MIXER_BOTH;
+    return l->mixer == QR_MIXER_ATTENTION || l->mixer == QR_MIXER_BOTH ||
+           l->mixer == QR_MIXER_SHARED_BLOCK;
 }
 
 /* Whether a layer has a dense feed-forward network. */

@@ -18,7 +18,7 @@ static quire_status set_layer(const struct qr_hf_source *h, uint32_t i, enum qr_
     const struct qr_recurrent_arch *r = h->arch->recurrent;
     const bool ffn_alone = only != MIXER;
     l->mixer = (uint8_t)(ffn_alone ? QR_MIXER_NONE : mixer);
-    l->no_ffn = !ffn_alone && r->no_ffn;
+    l->no_ffn = !ffn_alone && r->no_ffn && mixer != QR_MIXER_SHARED_BLOCK;
     l->moe = only == MOE_FFN;
     l->output_norm = mixer == QR_MIXER_ATTENTION && r->attention_output_norm;
     if (ffn_alone && !r->no_ffn)
@@ -40,6 +40,7 @@ static quire_status mixers_from_names(const struct qr_hf_source *h, const char *
         { "linear_attention", QR_MIXER_RECURRENT, MIXER },
         { "mamba", QR_MIXER_RECURRENT, MIXER },
         { "conv", QR_MIXER_RECURRENT, MIXER },
+        { "hybrid", QR_MIXER_SHARED_BLOCK, MIXER },
         { "full_attention", QR_MIXER_ATTENTION, MIXER },
         { "attention", QR_MIXER_ATTENTION, MIXER },
         { "mlp", QR_MIXER_NONE, DENSE_FFN },
@@ -53,7 +54,8 @@ static quire_status mixers_from_names(const struct qr_hf_source *h, const char *
         size_t n = 0;
         while (type && n < sizeof names / sizeof *names && strcmp(names[n].name, type) != 0)
             n++;
-        if (!type || n == sizeof names / sizeof *names)
+        const bool block = type && strcmp(type, "hybrid") == 0 && !h->arch->hf_shared_blocks;
+        if (!type || n == sizeof names / sizeof *names || block)
             return qr_fail(h->err, type ? QUIRE_E_UNSUPPORTED : QUIRE_E_FORMAT,
                            "config.json: %s[%u] is %.60s, which is not supported", key, i,
                            type ? type : "not a string");

@@ -331,6 +331,11 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
         QR_TRY(qr_hf_str(h, "position_embedding_type", &type));
         none = strcmp(type, "rope") != 0;
     }
+    if (h->arch->hf_rope_key) {
+        bool in_use;
+        QR_TRY(qr_hf_bool(h, h->arch->hf_rope_key, false, &in_use));
+        none = !in_use;
+    }
     if (none)
         mark_unused(h);
     if (h->arch->hf_rope == QR_ROPE_NONE || none)

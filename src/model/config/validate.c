@@ -148,6 +148,23 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     return f64_in_range("recurrent norm epsilon", (double)r->norm_eps, 0, 1, err);
 }
 
+/* Layers with a shared block take the blocks in turns, from one that has it as well. */
+static quire_status check_shared_block(const struct qr_model_config *c, uint32_t i,
+                                       struct quire_error *err)
+{
+    const struct qr_layer_config *l = &c->layers[i], *owner = &c->layers[l->block_owner];
+    if (l->mixer != QR_MIXER_SHARED_BLOCK)
+        return QUIRE_OK;
+    QR_TRY(in_range("rank of the shared block's updates", c->shared_block.rank, 1,
+                    QR_CONFIG_MAX_HIDDEN, err));
+    if (c->block != QR_BLOCK_PRE_NORM || l->moe || owner->mixer != QR_MIXER_SHARED_BLOCK ||
+        owner->n_heads != l->n_heads || owner->n_kv_heads != l->n_kv_heads ||
+        owner->ffn_size != l->ffn_size)
+        return qr_fail(err, QUIRE_E_INTERNAL, "layer %u cannot share the block of layer %u", i,
+                       l->block_owner);
+    return QUIRE_OK;
+}
+
 static quire_status check_mla(const struct qr_model_config *c, struct quire_error *err)
 {
     const struct qr_mla_config *m = &c->mla;
@@ -297,8 +314,10 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     QR_TRY(check_mla(c, err));
     QR_TRY(check_recurrent(c, err));
     QR_TRY(check_ple(c, err));
-    for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
+    for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
         QR_TRY(check_layer(c, i, err));
+        QR_TRY(check_shared_block(c, i, err));
+    }
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
     QR_TRY(check_numbers(c, err));

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* adapter_apply.c - the products of adapters beside those of the weights. */
+/* adapter_apply.c - the products of adapters, and of low-rank updates that are part of the model,
+ * beside those of the weights. */
 #include "model/forward/adapter_apply.h"
 #include "base/threads.h"
 #include "model/load/adapter.h"
+#include "model/load/low_rank.h"
+#include <string.h>
 
 /* Rows of a work unit of u: enough that the rows of A are read from L1 for most of them. */
 enum { UNIT_ROWS = 32 };
@@ -29,9 +32,79 @@ static size_t n_rows(const struct qr_step *s, const struct qr_adapter_site *site
     return site->role == QR_W_OUTPUT ? s->n_logits : s->n_tokens;
 }
 
+/* ---- updates that are part of the model: of all rows */
+
+static const struct qr_lora *find_own(const struct qr_step *s, const struct qr_adapter_site *site)
+{
+    return site->role == QR_W_TOKEN_EMBD ? NULL
+                                         : qr_low_rank_find(s->ctx->model, site->role, site->layer);
+}
+
+/* u of a slot, [rows][own_rank]. */
+static float *own_slot(const struct qr_step *s, uint32_t slot)
+{
+    return s->ctx->own_u + (size_t)slot * s->ctx->max_rows * s->ctx->own_rank;
+}
+
+/* Units of a site: 16 ranks of UNIT_ROWS rows. */
+static size_t count_own_units(const struct qr_step *s, const struct qr_adapter_site *site)
+{
+    const struct qr_lora *l = find_own(s, site);
+    return l ? l->rank / QR_LORA_PANEL * (((size_t)s->n_tokens + UNIT_ROWS - 1) / UNIT_ROWS) : 0;
+}
+
+static void run_own_unit(const struct qr_step *s, const struct qr_adapter_site *site, size_t unit,
+                         const float *x, size_t x_stride)
+{
+    const struct qr_lora *l = find_own(s, site);
+    const size_t chunks = ((size_t)s->n_tokens + UNIT_ROWS - 1) / UNIT_ROWS,
+                 first = unit % chunks * UNIT_ROWS, rank = unit / chunks * QR_LORA_PANEL,
+                 stride = s->ctx->own_rank;
+    const struct qr_lora_kernel_args args = {
+        .w = qr_lora_at(l->a, l->a_bf16, rank * l->in),
+        .bf16 = l->a_bf16,
+        .x = x,
+        .x_stride = x_stride,
+        .out = own_slot(s, site->slot) + first * stride + rank,
+        .out_stride = stride,
+        .n_rows = s->n_tokens - first < UNIT_ROWS ? s->n_tokens - first : UNIT_ROWS,
+        .first_row = first,
+        .n = QR_LORA_PANEL,
+        .k = l->in,
+    };
+    for (size_t i = 0; i < args.n_rows; i++) /* the kernel adds to it */
+        memset(args.out + i * stride, 0, QR_LORA_PANEL * sizeof *args.out);
+    s->ctx->model->kernels->lora(&args);
+}
+
+static void add_own(const struct qr_step *s, const struct qr_adapter_site *site,
+                    const struct qr_linear_block *b, float *out, size_t out_stride)
+{
+    const struct qr_lora *l = find_own(s, site);
+    if (!l)
+        return;
+    const struct qr_lora_kernel_args args = {
+        .w = qr_lora_at(l->b, l->b_bf16, b->j0 * l->rank),
+        .bf16 = l->b_bf16,
+        .x = own_slot(s, site->slot),
+        .x_stride = s->ctx->own_rank,
+        .out = out,
+        .out_stride = out_stride,
+        .n_rows = b->i1 - b->i0,
+        .first_row = b->i0,
+        .n = b->j1 - b->j0,
+        .k = l->rank,
+    };
+    s->ctx->model->kernels->lora(&args);
+}
+
+/* ---- both */
+
 bool qr_adapter_updates(const struct qr_step *s, const struct qr_adapter_site *site)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
+    if (find_own(s, site))
+        return true;
     for (uint32_t g = 0; g < a->n_groups; g++)
         if (find(a->groups[g].adapter, site))
             return true;
@@ -71,27 +144,45 @@ static void run_unit(const struct qr_step *s, const struct qr_adapter_group *g,
     s->ctx->model->kernels->lora(&args);
 }
 
+/* Unit number `unit` of all: those of the model first, then those of each group. */
+static void run_any_unit(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
+                         size_t unit, const float *x, size_t x_stride)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    for (size_t i = 0; i < n; i++) {
+        const size_t count = count_own_units(s, &sites[i]);
+        if (unit < count) {
+            run_own_unit(s, &sites[i], unit, x, x_stride);
+            return;
+        }
+        unit -= count;
+    }
+    for (size_t at = 0; at < a->n_groups * n; at++) {
+        const struct qr_adapter_group *g = &a->groups[at / n];
+        const size_t count = count_units(g, &sites[at % n]);
+        if (unit < count) {
+            run_unit(s, g, &sites[at % n], unit, x, x_stride);
+            return;
+        }
+        unit -= count;
+    }
+}
+
 void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
                      const float *x, size_t x_stride, const struct quire_team *team)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
     size_t total = 0;
-    for (uint32_t g = 0; g < a->n_groups; g++)
-        for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
+        total += count_own_units(s, &sites[i]);
+        for (uint32_t g = 0; g < a->n_groups; g++)
             total += count_units(&a->groups[g], &sites[i]);
+    }
     if (!total)
         return;
     struct qr_work_steal loop = qr_work_steal_begin(s->ctx->per_thread.counters, team, total);
     for (size_t unit; qr_work_steal_next(&loop, &unit);)
-        for (size_t at = 0; at < a->n_groups * n; at++) {
-            const struct qr_adapter_group *g = &a->groups[at / n];
-            const size_t count = count_units(g, &sites[at % n]);
-            if (unit < count) {
-                run_unit(s, g, &sites[at % n], unit, x, x_stride);
-                break;
-            }
-            unit -= count;
-        }
+        run_any_unit(s, sites, n, unit, x, x_stride);
     quire_team_barrier(team);
 }
 
@@ -113,6 +204,7 @@ void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,
                    const struct qr_linear_block *b, float *out, size_t out_stride)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
+    add_own(s, site, b, out, out_stride);
     for (uint32_t g = 0; g < a->n_groups; g++) {
         const struct qr_lora *l = find(a->groups[g].adapter, site);
         const struct qr_row_list *list = rows_of(&a->groups[g], site);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* adapter_apply.h - the products of adapters beside those of the weights: u = s A x before a
- * matmul, y += B u in each block of its result. Rows without an adapter are not touched. */
+ * matmul, y += B u in each block of its result. Rows without an adapter are not touched. Low-rank
+ * updates that are part of the model (load/low_rank.h) apply to all rows, before adapters. */
 #ifndef QR_MODEL_FORWARD_ADAPTER_APPLY_H
 #define QR_MODEL_FORWARD_ADAPTER_APPLY_H
 #include "linear/linear.h"
@@ -19,7 +20,7 @@ struct qr_adapter_site {
         QR_W_TOKEN_EMBD, 0, 0                                                                      \
     }
 
-/* Whether an adapter of the step updates the matrix. */
+/* Whether the model or an adapter of the step updates the matrix. */
 bool qr_adapter_updates(const struct qr_step *s, const struct qr_adapter_site *site);
 
 /* Computes u of all sites, which have the input x [rows][x_stride]; rows are those of the step, or

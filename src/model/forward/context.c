@@ -11,6 +11,7 @@
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/per_layer_embedding.h"
+#include "model/forward/shared_block.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "recurrent/state_pool.h"
@@ -352,13 +353,14 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
     b->memory = take(c, threads, 1, b->stride_bytes);
 }
 
-/* Whether two networks of a layer read the same residual stream. */
+/* Whether a layer has two sublayers side by side. */
 static bool has_parallel(const struct qr_model_config *c)
 {
     if (c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM)
         return true;
     for (uint32_t i = 0; i < c->n_layers; i++)
-        if (c->layers[i].mixer == QR_MIXER_BOTH || (c->layers[i].moe && c->moe.beside_dense))
+        if (c->layers[i].mixer == QR_MIXER_BOTH || c->layers[i].mixer == QR_MIXER_SHARED_BLOCK ||
+            (c->layers[i].moe && c->moe.beside_dense))
             return true;
     return false;
 }
@@ -390,6 +392,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_moe(m, ctx, c);
     qr_ple_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
+    qr_shared_block_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
     if (qr_model_encodes(m))

@@ -13,6 +13,7 @@
 #include "model/forward/lm_head.h"
 #include "model/forward/norm.h"
 #include "model/forward/per_layer_embedding.h"
+#include "model/forward/shared_block.h"
 #include "model/forward/thread_state.h"
 #include <string.h>
 
@@ -74,6 +75,9 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
     if (c->embedding_norm)
         qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, ctx->x, ctx->x,
                      c->hidden_size, begin, end);
+    if (ctx->embedding)
+        memcpy(ctx->embedding + begin * c->hidden_size, ctx->x + begin * c->hidden_size,
+               (end - begin) * c->hidden_size * sizeof *ctx->x);
     if (!s->replicated)
         return; /* the thread reads only its own rows of x; the RoPE table, after a barrier */
     quire_team_barrier(team);
@@ -173,6 +177,12 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
     const bool normed = block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM;
     if (block == QR_BLOCK_PARALLEL || block == QR_BLOCK_PARALLEL_2NORM) {
         run_parallel_block(s, i, team);
+        return;
+    }
+    if (l->mixer == QR_MIXER_SHARED_BLOCK) {
+        qr_shared_block(s, i, ctx->sub, team);
+        add_residual(s, block, layer, ctx->sub, c->recurrent.out_scale, QR_W_ATTN_POST_NORM,
+                     QR_W_ATTN_POST_NORM_BIAS, team);
         return;
     }
     if (l->mixer != QR_MIXER_NONE)

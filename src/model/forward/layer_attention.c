@@ -320,18 +320,25 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
 void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team)
 {
-    const struct quire_context *ctx = s->ctx;
-    const struct qr_model_config *c = ctx->model->config;
-    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    const struct qr_model_config *c = s->ctx->model->config;
     const struct qr_thread_state t = qr_thread_state(s, team);
     normed = normed && !c->layers[i].skip_attn_norm;
     if (normed)
-        qr_norm_rows(s, layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x, c->hidden_size,
-                     t.begin, t.end);
+        qr_norm_rows(s, &s->ctx->model->layers[i], QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x,
+                     c->hidden_size, t.begin, t.end);
+    qr_attention_of(s, i, normed ? t.h : t.x, out, team);
+}
+
+void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
+                     const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
     if (c->mla.kv_lora_rank)
-        qr_latent_attention(s, i, normed ? t.h : t.x, team);
+        qr_latent_attention(s, i, src, team);
     else
-        plain_attention(s, i, normed ? t.h : t.x, team);
+        plain_attention(s, i, src, team);
     const struct qr_packed *o = layer->mat[QR_W_ATTN_O];
     const struct qr_projection to_out = {
         o, layer->vec[QR_W_ATTN_O_BIAS], out, { QR_W_ATTN_O, i, 0 }

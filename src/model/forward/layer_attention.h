@@ -9,6 +9,11 @@
 void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team);
 
+/* The same from complete rows src [n_tokens][columns of the projections], without a norm. With few
+ * rows (QR_REPLICATED_ROWS_MAX) src may be the thread's own copy. */
+void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
+                     const struct quire_team *team);
+
 /* Attention temperature: the factor of the queries at a position, in layers that attend to very
  * long contexts. temperature_floor must not be 0. */
 float qr_attention_temperature(const struct qr_model_config *c, uint32_t position);

@@ -30,12 +30,18 @@ static void add_experts(const struct qr_step *s, uint32_t i, float *out,
     quire_team_barrier(team);
 }
 
-void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
+void qr_ffn_dense_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
                      const struct quire_team *team)
 {
     static const struct qr_ffn_roles roles = { QR_W_FFN_GATE,    QR_W_FFN_UP,
                                                QR_W_FFN_DOWN,    QR_W_FFN_GATE_BIAS,
                                                QR_W_FFN_UP_BIAS, QR_W_FFN_DOWN_BIAS };
+    qr_ffn_dense(s, &s->ctx->model->layers[i], &roles, src, out, team);
+}
+
+void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
+                     const struct quire_team *team)
+{
     const struct qr_model_config *c = s->ctx->model->config;
     const struct qr_model_layer *layer = &s->ctx->model->layers[i];
     const struct qr_thread_state t = qr_thread_state(s, team);
@@ -45,7 +51,7 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, c->hidden_size, t.begin,
                      t.end);
     if (qr_layer_has_dense(c, &c->layers[i])) {
-        qr_ffn_dense(s, layer, &roles, src, out, team);
+        qr_ffn_dense_of(s, i, src, out, team);
         if (c->layers[i].moe)
             add_experts(s, i, out, team);
         return;

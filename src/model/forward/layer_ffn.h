@@ -10,4 +10,9 @@
 void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                      const struct quire_team *team);
 
+/* The dense network of layer i, from rows src that the thread has computed (thread_state.h). Ends
+ * with a barrier. */
+void qr_ffn_dense_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
+                     const struct quire_team *team);
+
 #endif

@@ -195,13 +195,19 @@ static struct qr_recurrent describe(const struct qr_step *s, uint32_t i)
 void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team)
 {
-    const struct qr_model_config *c = s->ctx->model->config;
-    const struct qr_recurrent x = describe(s, i);
+    const struct quire_model *m = s->ctx->model;
     const struct qr_thread_state t = qr_thread_state(s, team);
     if (normed)
-        qr_norm_rows(s, x.layer, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x, c->hidden_size,
-                     t.begin, t.end);
-    project_input(&x, normed ? t.h : t.x, team);
+        qr_norm_rows(s, &m->layers[i], QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x,
+                     m->config->hidden_size, t.begin, t.end);
+    qr_recurrent_of(s, i, normed ? t.h : t.x, out, team);
+}
+
+void qr_recurrent_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
+                     const struct quire_team *team)
+{
+    const struct qr_recurrent x = describe(s, i);
+    project_input(&x, src, team);
     if (x.config->kind == QR_RECURRENT_SHORT_CONV) {
         qr_recurrent_short_conv(&x, team);
     } else {

@@ -10,4 +10,8 @@
 void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team);
 
+/* The same from rows src that the thread has computed (thread_state.h), without a norm. */
+void qr_recurrent_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
+                     const struct quire_team *team);
+
 #endif

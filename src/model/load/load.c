@@ -7,6 +7,7 @@
 #include "base/threads.h"
 #include "format/file.h"
 #include "format/replace_file.h"
+#include "model/load/low_rank.h"
 #include "model/load/pack_cache_write.h"
 #include "model/load/provider.h"
 #include "model/load/weight_roles.h"
@@ -156,14 +157,21 @@ static quire_status add_stack(struct load *l, const struct qr_weight *stack,
     return QUIRE_OK;
 }
 
-/* Reads a vector now; adds a job for a matrix. Absent weights are skipped. */
+/* Reads a vector now; adds a job for a matrix. Absent weights are skipped, and low-rank updates,
+ * which are read together. */
 static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_t layer,
                                struct qr_model_layer *into, struct quire_error *err)
 {
     struct quire_model *m = l->model;
     struct qr_weight w;
-    if (!qr_weights_find(m->weights, role, layer, &w))
+    if (!qr_weights_find(m->weights, role, layer, &w) || qr_role_is_low_rank(role))
         return QUIRE_OK;
+    const uint32_t owner = qr_role_owner(m->config, role, layer);
+    if (owner != layer) {
+        into->mat[role] = m->layers[owner].mat[role];
+        into->vec[role] = m->layers[owner].vec[role];
+        return QUIRE_OK;
+    }
     if (qr_role_is_stack(role))
         return add_stack(l, &w, into, err);
     if (!qr_role_is_matrix(role))
@@ -180,9 +188,11 @@ static quire_status add_all(struct load *l, struct quire_error *err)
     struct quire_model *m = l->model;
     for (int r = 0; r < QR_W_FIRST_LAYER_ROLE; r++)
         QR_TRY(add_weight(l, (enum qr_weight_role)r, 0, &m->global, err));
-    for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++)
+    for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
         for (int r = QR_W_FIRST_LAYER_ROLE; r < QR_W_N_ROLES; r++)
             QR_TRY(add_weight(l, (enum qr_weight_role)r, i, &m->layers[i], err));
+        QR_TRY(qr_low_rank_load(m, i, err));
+    }
     return QUIRE_OK;
 }
 
@@ -283,7 +293,8 @@ quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
 static void unload_layer(const struct quire_model *m, struct qr_model_layer *layer, uint32_t index)
 {
     for (int r = 0; r < QR_W_N_ROLES; r++) {
-        qr_packed_destroy(layer->mat[r]);
+        if (qr_role_owner(m->config, (enum qr_weight_role)r, index) == index)
+            qr_packed_destroy(layer->mat[r]);
         const uint32_t n =
             layer->experts[r] ? qr_role_stack_size(m->config, (enum qr_weight_role)r, index) : 0;
         for (uint32_t e = 0; e < n; e++)

@@ -11,6 +11,8 @@
 #include "model/load/types.h"
 #include <quire/model.h>
 
+struct qr_lora;
+
 /* Recurrent layer: vectors as the kernels read them, and its place in the state of a sequence. */
 struct qr_recurrent_weights {
     const float *conv;      /* [taps][channels of q, k and v]; NULL without convolution */
@@ -34,7 +36,8 @@ struct qr_model_layer {
     uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
     uint32_t plan_group;            /* layers of a plan group share its work items */
     struct qr_recurrent_weights recurrent;
-    struct qr_xielu xielu; /* alphas after softplus, beta added to alpha_n */
+    struct qr_lora *low_rank; /* [QR_LOW_RANK_SITES] updates of projections (low_rank.h), or NULL */
+    struct qr_xielu xielu;    /* alphas after softplus, beta added to alpha_n */
 };
 
 /* KV groups and plan groups. */

@@ -172,6 +172,13 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     }
 }
 
+/* Layers with a shared block. */
+static enum qr_presence block_presence(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool attention = role >= QR_W_LOW_RANK_Q_A && role <= QR_W_LOW_RANK_V_B;
+    return required_if(!attention || c->shared_block.attention_low_rank);
+}
+
 /* Whether a role belongs to the attention of a layer, and is absent where it has none. */
 static bool is_attention_weight(enum qr_weight_role role)
 {
@@ -280,6 +287,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
         return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;
+    if (role >= QR_W_BLOCK_NORM && role <= QR_W_LOW_RANK_LAST)
+        return l->mixer == QR_MIXER_SHARED_BLOCK ? block_presence(c, role) : QR_ABSENT;
     if (is_attention_weight(role) && (!qr_layer_attends(l) || is_absent_kv(l, role, layer)))
         return QR_ABSENT;
     const bool weights = c->norm != QR_NORM_LAYER_PLAIN && c->norm != QR_NORM_RMS_PLAIN;

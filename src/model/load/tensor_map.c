@@ -34,7 +34,7 @@ static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
     const size_t n = strlen(w->strip);
     memcpy(plain, name, QR_NAME_MAX);
     if (strncmp(plain, w->strip, n) == 0)
-        snprintf(name, QR_NAME_MAX, "%.40s%.80s", w->add, plain + n);
+        snprintf(name, QR_NAME_MAX, "%.40s%.87s", w->add, plain + n);
 }
 
 /* Name rule number nth of a role; *name is the tensor name in this checkpoint. NULL if there is
@@ -52,6 +52,9 @@ static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weigh
         layer -= w->config.n_layers;
     }
     const struct qr_name_rule *r = qr_arch_name(own, common, role, layer, nth, name);
+    if (r && qr_role_in_block(&w->config, role, layer))
+        qr_rule_name(r, w->config.layers[layer].block_owner, w->config.layers[layer].block_use,
+                     name);
     if (r && !gguf)
         apply_prefix(w, name);
     return r;
@@ -197,7 +200,7 @@ static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t 
 /* True if each expert has a tensor, with a number in its name. */
 static bool tensor_per_expert(const struct qr_name_rule *r)
 {
-    const char *layer = strstr(r->pattern, "%u");
+    const char *layer = qr_role_is_stack(r->role) ? strstr(r->pattern, "%u") : NULL;
     return layer && strstr(layer + 2, "%u");
 }
 
@@ -267,7 +270,8 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
         .column_bytes = column_bytes,
         .expert_bytes = stack ? t.bytes / stack : 0,
     };
-    w->total_bytes += (vector ? 1 : rows) * row_bytes * (stack ? stack : 1);
+    if (qr_role_owner(&w->config, role, layer) == layer)
+        w->total_bytes += (vector ? 1 : rows) * row_bytes * (stack ? stack : 1);
     return QUIRE_OK;
 }
 
@@ -301,6 +305,39 @@ static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role,
     return QUIRE_OK;
 }
 
+/* Finds the tensor of a rule and marks it as used. The tensors of a shared block have the name of
+ * one of the layers with the block, usually the first or the last. If there are several, they are
+ * equal: files may store a block once per layer. */
+static bool find_tensor(const struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                        const struct qr_name_rule *r, const char *name, uint8_t *used,
+                        size_t *tensor)
+{
+    const struct qr_layer_config *layers = w->config.layers;
+    bool found = false;
+    if (!qr_role_in_block(&w->config, role, layer)) {
+        found = qr_weights_source_find(w, name, tensor);
+        if (found)
+            used[*tensor] = 1;
+        return found;
+    }
+    for (uint32_t i = layers[layer].block_owner; i < w->config.n_layers; i++) {
+        char other[QR_NAME_MAX];
+        size_t t;
+        if (layers[i].mixer != QR_MIXER_SHARED_BLOCK ||
+            layers[i].block_owner != layers[layer].block_owner)
+            continue;
+        qr_rule_name(r, i, layers[layer].block_use, other);
+        if (!w->gguf)
+            apply_prefix(w, other);
+        if (!qr_weights_source_find(w, other, &t))
+            continue;
+        used[t] = 1;
+        *tensor = found ? *tensor : t;
+        found = true;
+    }
+    return found;
+}
+
 /* Maps one role to the first of its names that exists. */
 static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
                              uint8_t *used, struct quire_error *err)
@@ -310,8 +347,7 @@ static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uin
     const struct qr_name_rule *r;
     size_t tensor;
     for (unsigned n = 0; presence != QR_ABSENT && (r = rule(w, role, layer, n, name)); n++) {
-        if (qr_weights_source_find(w, name, &tensor)) {
-            used[tensor] = 1;
+        if (find_tensor(w, role, layer, r, name, used, &tensor)) {
             QR_TRY(bind(w, role, layer, r, tensor, err));
             return tensor_per_expert(r) ? bind_experts(w, role, layer, r, used, err) : QUIRE_OK;
         }

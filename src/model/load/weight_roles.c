@@ -23,6 +23,9 @@ enum extent {
     EXPERT_FFN,
     SHARED_FFN,
     Q_COLS,
+    KV_COLS,
+    BLOCK_IN,
+    LOW_RANK,
     Q_RANK,
     KV_RANK,
     KV_ROW,
@@ -87,9 +90,9 @@ static const struct {
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
     [QR_W_ATTN_Q_BIAS] = { "attn_q_bias", NONE, Q_ROWS },
-    [QR_W_ATTN_K] = { "attn_k", K_ROWS, HIDDEN },
+    [QR_W_ATTN_K] = { "attn_k", K_ROWS, KV_COLS },
     [QR_W_ATTN_K_BIAS] = { "attn_k_bias", NONE, K_ROWS },
-    [QR_W_ATTN_V] = { "attn_v", V_ROWS, HIDDEN },
+    [QR_W_ATTN_V] = { "attn_v", V_ROWS, KV_COLS },
     [QR_W_ATTN_V_BIAS] = { "attn_v_bias", NONE, V_ROWS },
     [QR_W_ATTN_O] = { "attn_o", HIDDEN, O_COLS },
     [QR_W_ATTN_O_BIAS] = { "attn_o_bias", NONE, HIDDEN },
@@ -145,6 +148,17 @@ static const struct {
     [QR_W_REC_B_NORM] = { "rec_b_norm", NONE, REC_STATE },
     [QR_W_REC_C_NORM] = { "rec_c_norm", NONE, REC_STATE },
     [QR_W_REC_NORM] = { "rec_norm", NONE, REC_NORM },
+    [QR_W_BLOCK_NORM] = { "block_norm", NONE, BLOCK_IN },
+    [QR_W_BLOCK_OUT] = { "block_out", HIDDEN, HIDDEN },
+    [QR_W_LOW_RANK_Q_A] = { "low_rank_q_a", LOW_RANK, BLOCK_IN },
+    [QR_W_LOW_RANK_Q_B] = { "low_rank_q_b", Q_ROWS, LOW_RANK },
+    [QR_W_LOW_RANK_K_A] = { "low_rank_k_a", LOW_RANK, BLOCK_IN },
+    [QR_W_LOW_RANK_K_B] = { "low_rank_k_b", K_ROWS, LOW_RANK },
+    [QR_W_LOW_RANK_V_A] = { "low_rank_v_a", LOW_RANK, BLOCK_IN },
+    [QR_W_LOW_RANK_V_B] = { "low_rank_v_b", V_ROWS, LOW_RANK },
+    [QR_W_LOW_RANK_FFN_A] = { "low_rank_ffn_a", LOW_RANK, HIDDEN },
+    [QR_W_LOW_RANK_GATE_B] = { "low_rank_gate_b", FFN, LOW_RANK },
+    [QR_W_LOW_RANK_UP_B] = { "low_rank_up_b", FFN, LOW_RANK },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
@@ -217,6 +231,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_BETA:
     case QR_W_REC_X:
     case QR_W_REC_OUT:
+    case QR_W_BLOCK_OUT:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
@@ -250,6 +265,25 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
     if (role == QR_W_ATTN_K_NORMS)
         return cfg->layers[layer].n_kv_heads;
     return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
+}
+
+bool qr_role_is_low_rank(enum qr_weight_role role)
+{
+    return role >= QR_W_LOW_RANK_Q_A && role <= QR_W_LOW_RANK_LAST;
+}
+
+bool qr_role_in_block(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
+{
+    if (role < QR_W_FIRST_LAYER_ROLE || cfg->layers[layer].mixer != QR_MIXER_SHARED_BLOCK)
+        return false;
+    return qr_role_is_low_rank(role) || (role >= QR_W_ATTN_Q && role <= QR_W_ATTN_O_BIAS) ||
+           (role >= QR_W_FFN_NORM && role <= QR_W_FFN_DOWN_BIAS) || role == QR_W_BLOCK_NORM;
+}
+
+uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
+{
+    const bool shared = qr_role_in_block(cfg, role, layer) && !qr_role_is_low_rank(role);
+    return shared ? cfg->layers[layer].block_owner : layer;
 }
 
 const char *qr_weight_role_name(enum qr_weight_role role)
@@ -303,6 +337,7 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
 {
     const uint64_t q = (uint64_t)l->n_heads * l->head_dim,
                    k = (uint64_t)l->n_kv_heads * l->head_dim;
+    const bool block = l->mixer == QR_MIXER_SHARED_BLOCK;
     switch ((enum extent)e) {
     case NONE:
         return 0;
@@ -349,7 +384,15 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case SHARED_FFN:
         return c->moe.shared_ffn_size;
     case Q_COLS:
-        return c->mla.q_lora_rank ? c->mla.q_lora_rank : c->hidden_size;
+        if (c->mla.q_lora_rank)
+            return c->mla.q_lora_rank;
+        return block ? 2 * (uint64_t)c->hidden_size : c->hidden_size;
+    case KV_COLS:
+        return block ? 2 * (uint64_t)c->hidden_size : c->hidden_size;
+    case BLOCK_IN:
+        return 2 * (uint64_t)c->hidden_size;
+    case LOW_RANK:
+        return c->shared_block.rank;
     case Q_RANK:
         return c->mla.q_lora_rank;
     case KV_RANK:

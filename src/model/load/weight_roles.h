@@ -19,6 +19,14 @@ bool qr_role_is_stack(enum qr_weight_role role);
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
                             uint32_t layer);
 
+/* True if the tensor of the role in a layer belongs to a shared block, or to its low-rank updates:
+ * its name is that of any of the layers with the block. */
+bool qr_role_in_block(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
+/* True if the role is a low-rank update of another matrix. */
+bool qr_role_is_low_rank(enum qr_weight_role role);
+/* The layer whose weight a layer uses: the layer itself, but for those of a shared block. */
+uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
+
 /* *rows is 0 for vectors. */
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
                    uint64_t *rows, uint64_t *cols);
