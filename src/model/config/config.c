@@ -23,8 +23,8 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;
     cfg->embedding_norm = arch->embedding_norm;
-    cfg->sinks = arch->sinks;
     cfg->attention_gate = arch->attention_gate;
+    cfg->gate_softplus = arch->gate_softplus;
     cfg->attention_out_scale = cfg->ffn_gate_scale = cfg->ffn_out_scale = 1;
     if (arch->recurrent)
         cfg->recurrent = arch->recurrent->config;
@@ -170,9 +170,10 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
     if (arch->recurrent)
         finish_recurrent(cfg, arch->recurrent);
     for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
-        const struct qr_layer_config *l = &cfg->layers[i];
+        struct qr_layer_config *l = &cfg->layers[i];
         if (!qr_layer_attends(l))
             continue;
+        l->sinks = l->sinks || arch->sinks;
         cfg->max_heads = max_u32(cfg->max_heads, l->n_heads);
         cfg->max_kv_heads = max_u32(cfg->max_kv_heads, l->n_kv_heads);
     }

@@ -144,7 +144,9 @@ static quire_status read_local_rope(const struct qr_gguf_source *s)
         *local = (struct qr_rope_config){
             .kind = r->kind, .dim = r->dim, .theta = (double)theta, .factor = 1, .cos_sin_scale = 1
         };
-    const bool same = local->theta == r->theta && local->scaling == r->scaling;
+    QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count_swa", r->dim, &local->dim));
+    const bool same =
+        local->theta == r->theta && local->scaling == r->scaling && local->dim == r->dim;
     if (s->arch->gguf_local_theta > 0 || (has_window && !same))
         cfg->n_rope = 2;
     return QUIRE_OK;

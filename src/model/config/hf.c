@@ -7,6 +7,7 @@
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
+#include "model/config/hf_layer_heads.h"
 #include "model/config/hf_layer_rope.h"
 #include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
@@ -90,7 +91,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
         cfg->head_dim = cfg->hidden_size / *heads;
     }
     cfg->v_head_dim = cfg->head_dim;
-    return QUIRE_OK;
+    return h->arch->mla ? QUIRE_OK : qr_hf_u32_opt(h, "v_head_dim", &cfg->v_head_dim, &has);
 }
 
 /* Head count and feed-forward size of the encoder; both default to the decoder's. */
@@ -239,6 +240,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_rope(h));
     QR_TRY(qr_hf_read_windows(h));
+    QR_TRY(qr_hf_read_layer_heads(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
     QR_TRY(qr_hf_read_classifier(h));
