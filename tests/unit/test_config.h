@@ -70,14 +70,15 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
         (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
         c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
-    say(t, "qk norm after rope %d, sub norms %d, sparsemixer %.9g\n", c->qk_norm_after_rope,
-        c->sub_norms, (double)c->moe.sparsemixer_margin);
+    say(t, "qk norm after rope %d, sub norms %d, sparsemixer %.9g, cap %g, gate %d%d\n",
+        c->qk_norm_after_rope, c->sub_norms, (double)c->moe.sparsemixer_margin,
+        (double)c->moe.logit_softcap, c->gate_softplus, c->gate_per_head);
     say(t, "v norm %d layer scale %d ple %u %u beside dense %d router norm %d expert scale %d\n",
         c->v_norm, c->layer_scale, c->ple.dim, c->ple.vocab_size, c->moe.beside_dense,
         c->moe.router_norm, c->moe.expert_scale);
-    say(t, "attention %.9g cap %.9g clip %g alibi %g %g sinks %d qk %d\n",
-        (double)c->attention_scale, (double)c->attention_softcap, (double)c->clip_qkv,
-        (double)c->alibi_max_bias, (double)c->alibi_scale, c->sinks, (int)c->qk_norm);
+    say(t, "attention %.9g cap %.9g clip %g alibi %g %g qk %d\n", (double)c->attention_scale,
+        (double)c->attention_softcap, (double)c->clip_qkv, (double)c->alibi_max_bias,
+        (double)c->alibi_scale, (int)c->qk_norm);
     for (uint32_t i = 0; i < c->n_rope; i++)
         say_rope(t, &c->rope[i]);
     say(t,
@@ -91,13 +92,13 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
         say(t,
             "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u rope %u %d%d%d%d mixer %u "
-            "%d%d block %u %u\n",
+            "%d%d%d block %u %u\n",
             i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].head_dim,
             c->layers[i].v_head_dim, c->layers[i].kv_source, c->layers[i].v_is_k,
             c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked,
             c->layers[i].moe, c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
-            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].block_owner,
-            c->layers[i].block_use);
+            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].sinks,
+            c->layers[i].block_owner, c->layers[i].block_use);
     say_recurrent(t, c);
     say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,
         c->shared_block.rank, c->shared_block.attention_low_rank);
@@ -206,6 +207,8 @@ static const char *const golden_dirs[] = {
     "phimoe",
     "nomic_bert",
     "qwen3_embedding",
+    "laguna",
+    "mimo_v2_flash",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

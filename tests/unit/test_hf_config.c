@@ -14,7 +14,12 @@ static void test_both_styles_agree(void **state)
         char *v5 = slurp(golden_dirs[i], "config.json"),
              *v4 = slurp(golden_dirs[i], "config_v4.json");
         assert_non_null(v5);
-        assert_non_null(v4);
+        if (!v4) { /* a family without an older style */
+            struct qr_model_config only = good(v5);
+            qr_model_config_free(&only);
+            free(v5);
+            continue;
+        }
         struct qr_model_config a = good(v5), b = good(v4);
         if (strcmp(golden_dirs[i], "falcon_alibi") == 0) /* depends on the version of the writer */
             b.alibi_scale *= 2;

@@ -104,12 +104,51 @@ static void test_unsupported_options(void **state)
     bad(MODEL("granite", ",\"logits_scaling\":0"), QUIRE_E_FORMAT, "logit scale");
 }
 
+/* Heads, sinks and gates that differ between layers. */
+static void test_layer_heads(void **state)
+{
+    (void)state;
+#define MIMO(more)                                                                                 \
+    MODEL("mimo_v2_flash",                                                                         \
+          ",\"head_dim\":24,\"hybrid_layer_pattern\":[0,1,1,0],\"sliding_window\":8,"              \
+          "\"n_routed_experts\":4,\"num_experts_per_tok\":2" more)
+#define LAGUNA(more)                                                                               \
+    MODEL("laguna", ",\"layer_types\":[\"sliding_attention\",\"full_attention\","                  \
+                    "\"full_attention\",\"full_attention\"],\"num_experts\":4,"                    \
+                    "\"num_experts_per_tok\":2" more)
+    struct qr_model_config c = good(MIMO(",\"swa_num_key_value_heads\":1,\"moe_layer_freq\":"
+                                         "[0,0,1,1],\"add_full_attention_sink_bias\":true"));
+    assert_true(c.layers[0].n_kv_heads == 4 && c.layers[1].n_kv_heads == 1);
+    assert_true(c.layers[0].sinks && c.layers[1].sinks && !c.layers[1].moe && c.layers[2].moe);
+    qr_model_config_free(&c);
+    bad(MIMO(",\"swa_head_dim\":8"), QUIRE_E_UNSUPPORTED, "swa_head_dim is 8");
+    bad(MIMO(",\"swa_v_head_dim\":8"), QUIRE_E_UNSUPPORTED, "swa_v_head_dim is 8");
+    bad(MIMO(",\"swa_num_key_value_heads\":3"), QUIRE_E_FORMAT, "kv heads");
+    bad(MIMO(",\"moe_layer_freq\":[0,1,1]"), QUIRE_E_FORMAT, "moe_layer_freq");
+    bad(MIMO(",\"moe_layer_freq\":[0,1,1,2]"), QUIRE_E_FORMAT, "moe_layer_freq");
+    bad(MODEL("mimo_v2_flash", ",\"sliding_window\":8,\"hybrid_layer_pattern\":[0,1,2,0]"),
+        QUIRE_E_FORMAT, "layer_types[2]");
+    c = good(LAGUNA(",\"num_attention_heads_per_layer\":[8,4,4,12],\"gating\":\"per-element\""));
+    assert_true(c.layers[0].n_heads == 8 && c.layers[3].n_heads == 12 && c.max_heads == 12);
+    assert_true(c.gate_softplus && !c.gate_per_head);
+    qr_model_config_free(&c);
+    bad(LAGUNA(",\"num_attention_heads_per_layer\":[8,4,4]"), QUIRE_E_FORMAT, "must list 4");
+    bad(LAGUNA(",\"num_attention_heads_per_layer\":[8,4,4,-1]"), QUIRE_E_FORMAT, "[3]");
+    bad(LAGUNA(",\"gating\":false"), QUIRE_E_UNSUPPORTED, "gating");
+    bad(LAGUNA(",\"gating\":\"per-layer\""), QUIRE_E_UNSUPPORTED, "gating per-layer");
+    bad(LAGUNA(",\"gating_types\":[\"per_element\"]"), QUIRE_E_UNSUPPORTED, "gating_types[0]");
+    bad(LAGUNA(",\"moe_router_logit_softcapping\":-1"), QUIRE_E_FORMAT, "router soft cap");
+    bad(LAGUNA(",\"rope_parameters\":{\"full_attention\":{\"rope_theta\":10000}}"), QUIRE_E_FORMAT,
+        "sliding_attention");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_falcon),
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_unsupported_options),
+        cmocka_unit_test(test_layer_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

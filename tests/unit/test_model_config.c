@@ -37,6 +37,8 @@ static const char *const pairs[][2] = {
     { "../gguf_2026/gemma4_text_moe-bf16", "gemma4_text_moe" },
     { "../gguf_2026/hunyuan_v1_moe-bf16", "hunyuan_v1_moe" },
     { "../gguf_2026/jais2-bf16", "jais2" },
+    { "../gguf_2026/laguna-bf16", "laguna" },
+    { "../gguf_2026/mimo_v2_flash-bf16", "mimo_v2_flash" },
     { "../gguf_2026/minimax_m2-bf16", "minimax_m2" },
     { "../gguf_2026/ministral3-bf16", "ministral3" },
     { "../gguf_2026/mistral4-bf16", "mistral4" },

@@ -198,6 +198,34 @@ static const struct {
       "1,\"use_conv_bias\":true,\"use_long_context\":false,\"use_mem_rope\":true,\"use_shar"
       "ed_attention_adapter\":false,\"use_shared_mlp_adapter\":true,\"use_mamba_kernels\":t"
       "rue,\"ffn_hidden_size\":160" },
+    { "mimo_v2_flash", /* MiMo V2 Flash */
+      ",\"add_full_attention_sink_bias\":false,\"add_swa_attention_sink_bias\":true,\"atten"
+      "tion_bias\":false,\"attention_chunk_size\":128,\"attention_value_scale\":0.707,\"hea"
+      "d_dim\":24,\"hidden_act\":\"silu\",\"hybrid_block_size\":null,\"hybrid_layer_pattern"
+      "\":[0,1,1,0],\"layernorm_epsilon\":1e-05,\"moe_intermediate_size\":32,\"moe_layer_fr"
+      "eq\":[0,1,1,1],\"n_group\":1,\"n_routed_experts\":8,\"n_shared_experts\":null,\"norm"
+      "_topk_prob\":true,\"num_experts_per_tok\":2,\"partial_rotary_factor\":0.334,\"rope_t"
+      "heta\":5000000,\"routed_scaling_factor\":null,\"scoring_func\":\"sigmoid\",\"sliding"
+      "_window\":128,\"sliding_window_size\":128,\"swa_head_dim\":24,\"swa_num_attention_he"
+      "ads\":4,\"swa_num_key_value_heads\":4,\"swa_rope_theta\":10000,\"swa_v_head_dim\":16"
+      ",\"tie_word_embeddings\":false,\"topk_group\":1,\"topk_method\":\"noaux_tc\",\"v_hea"
+      "d_dim\":16" },
+    { "laguna", /* Laguna XS 2.1 */
+      ",\"attention_bias\":false,\"decoder_sparse_step\":1,\"gating\":\"per-head\",\"gating"
+      "_types\":[\"per_head\",\"per_head\",\"per_head\",\"per_head\"],\"head_dim\":16,\"hid"
+      "den_act\":\"silu\",\"layer_types\":[\"full_attention\",\"sliding_attention\",\"slidi"
+      "ng_attention\",\"sliding_attention\"],\"mlp_layer_types\":[\"dense\",\"sparse\",\"sp"
+      "arse\",\"sparse\"],\"mlp_only_layers\":[0],\"moe_apply_router_weight_on_input\":fals"
+      "e,\"moe_intermediate_size\":32,\"moe_routed_scaling_factor\":2.5,\"moe_router_logit_"
+      "softcapping\":0.0,\"norm_topk_prob\":true,\"num_attention_heads_per_layer\":[4,8,8,8"
+      "],\"num_experts\":8,\"num_experts_per_tok\":2,\"qkv_bias\":false,\"rms_norm_eps\":1e"
+      "-06,\"rope_parameters\":{\"full_attention\":{\"attention_factor\":1.0,\"beta_fast\":"
+      "64.0,\"beta_slow\":1.0,\"factor\":32.0,\"original_max_position_embeddings\":4096,\"p"
+      "artial_rotary_factor\":0.5,\"rope_theta\":500000.0,\"rope_type\":\"yarn\"},\"origina"
+      "l_max_position_embeddings\":4096,\"sliding_attention\":{\"partial_rotary_factor\":1."
+      "0,\"rope_theta\":10000.0,\"rope_type\":\"default\"}},\"router_aux_loss_coef\":0.0,\""
+      "shared_expert_intermediate_size\":32,\"sliding_window\":512,\"swa_attention_sink_ena"
+      "bled\":false,\"tie_word_embeddings\":false" },
 };
 
 #endif

@@ -91,7 +91,9 @@ struct qr_arch {
     bool rope_in_windows_only; /* layers without a window have no RoPE */
     bool divides_logits;       /* logit_scale and logits_scaling are divisors */
     bool sinks;
-    bool attention_gate; /* attention outputs are multiplied by sigmoid(gate(x)) */
+    bool sinks_in_windows; /* layers with a window have sinks, unless the file says otherwise */
+    bool attention_gate;   /* attention outputs are multiplied by sigmoid(gate(x)) */
+    bool gate_softplus;    /* by softplus(gate(x)) instead */
     const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
     bool mla;                                  /* multi-head latent attention */
     struct qr_moe_config moe;                  /* what the files do not contain */
@@ -152,6 +154,10 @@ struct qr_arch {
     bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
     bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
     const char *hf_moe_key;        /* enables experts; default false */
+    bool hf_value_scale;           /* attention_value_scale multiplies the values */
+    bool hf_window_heads;          /* swa_*: heads and sinks of layers with a window (MiMo) */
+    bool hf_layer_heads;           /* num_attention_heads_per_layer, gating (Laguna) */
+    bool hf_router_softcap;        /* moe_router_logit_softcapping */
     const char *hf_correction_key; /* moe.correction, which implies sigmoid scores */
     bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */

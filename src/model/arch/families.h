@@ -55,12 +55,14 @@
     X(jais2)                                                                                       \
     X(jamba)                                                                                       \
     X(kimi_linear)                                                                                 \
+    X(laguna)                                                                                      \
     X(lfm2)                                                                                        \
     X(lfm2_moe)                                                                                    \
     X(llama)                                                                                       \
     X(llama4)                                                                                      \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
+    X(mimo_v2_flash)                                                                               \
     X(minicpm)                                                                                     \
     X(minicpm3)                                                                                    \
     X(minimax)                                                                                     \

@@ -190,6 +190,7 @@ struct qr_layer_config {
     bool moe;
     bool encoder;          /* encoder layer of an encoder-decoder */
     bool skip_attn_norm;   /* the norm before attention is omitted */
+    bool sinks;            /* attention sinks: one logit per head */
     uint8_t mixer;         /* enum qr_mixer */
     bool no_ffn;           /* the layer ends after its mixer */
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
@@ -228,6 +229,7 @@ struct qr_moe_config {
     /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
+    float logit_softcap; /* soft cap of the router's logits; 0 = off */
     float sparsemixer_margin;
 };
 
@@ -321,8 +323,9 @@ struct qr_model_config {
     float clip_qkv;            /* clamps q, k, v to [-c, c]; 0 = off */
     float alibi_max_bias;      /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
     float alibi_scale;         /* multiplies the slopes; 1 = none */
-    bool sinks;                /* attention sinks: one logit per head */
     bool attention_gate;       /* the attention output is multiplied by sigmoid(gate(x)) */
+    bool gate_softplus;        /* by softplus(gate(x)) instead */
+    bool gate_per_head;        /* one gate for all elements of a head */
     float attention_out_scale; /* multiplies the output of the sublayer; 1 = none */
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;

@@ -53,7 +53,7 @@ enum qr_weight_role {
     QR_W_ATTN_K_NORMS,
     QR_W_ATTN_SINKS,    /* [n_heads] */
     QR_W_ATTN_SUB_NORM, /* [n_heads * v_head_dim], norm of the input of O */
-    QR_W_ATTN_GATE,     /* [n_heads * v_head_dim][hidden]: gate of the attention output */
+    QR_W_ATTN_GATE, /* [n_heads * v_head_dim or n_heads][hidden]: gate of the attention output */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */

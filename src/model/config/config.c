@@ -25,8 +25,8 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;
     cfg->embedding_norm = arch->embedding_norm;
-    cfg->sinks = arch->sinks;
     cfg->attention_gate = arch->attention_gate;
+    cfg->gate_softplus = arch->gate_softplus;
     cfg->attention_out_scale = cfg->ffn_gate_scale = cfg->ffn_out_scale = 1;
     if (arch->recurrent)
         cfg->recurrent = arch->recurrent->config;
@@ -215,7 +215,8 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
         finish_recurrent(cfg, arch->recurrent);
     finish_heads(cfg);
     for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
-        const struct qr_layer_config *l = &cfg->layers[i];
+        struct qr_layer_config *l = &cfg->layers[i];
+        l->sinks = qr_layer_attends(l) && (l->sinks || arch->sinks);
         if (l->moe && !l->no_ffn)
             cfg->max_ffn_size = max_u32(cfg->max_ffn_size, cfg->moe.shared_ffn_size);
         if (qr_layer_has_dense(cfg, l))

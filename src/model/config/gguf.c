@@ -117,11 +117,17 @@ static quire_status is_windowed(const struct qr_gguf_source *s, uint32_t layer, 
     const bool has = qr_gguf_value_type(s->g, name, &type);
     if (has && type == QR_GGUF_ARRAY) {
         struct qr_gguf_array arr;
+        int64_t flag;
         QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
-        if (arr.count == s->cfg->n_layers && qr_gguf_array_bool(&arr, layer, out))
+        const bool per_layer = qr_gguf_source_per_layer(s, arr.count);
+        if (per_layer && qr_gguf_array_bool(&arr, layer, out))
             return QUIRE_OK;
-        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools", name,
-                       s->cfg->n_layers);
+        if (per_layer && qr_gguf_array_i64(&arr, layer, &flag) && (flag == 0 || flag == 1)) {
+            *out = flag == 1;
+            return QUIRE_OK;
+        }
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools or 0 and 1",
+                       name, s->cfg->n_layers);
     }
     QR_TRY(qr_gguf_get_u32_or(s->g, name, period, &period, s->err));
     *out = (has || s->arch->gguf_window != QR_WINDOW_NONE) &&
@@ -210,6 +216,8 @@ static quire_status read_multipliers(const struct qr_gguf_source *s)
     if (s->arch->divides_logits)
         cfg->logit_scale = 1 / cfg->logit_scale;
     QR_TRY(qr_gguf_source_f32_or(s, "attention.clamp_kqv", 0, &cfg->clip_qkv));
+    if (s->arch->hf_value_scale)
+        QR_TRY(qr_gguf_source_f32_or(s, "attention.value_scale", 1, &cfg->attention_out_scale));
     if (s->arch->alibi_max_bias > 0)
         QR_TRY(qr_gguf_source_f32_or(s, "attention.max_alibi_bias", s->arch->alibi_max_bias,
                                      &cfg->alibi_max_bias));
@@ -337,6 +345,11 @@ static void read_flags(const struct qr_gguf_source *s)
         !has_role(s, QR_W_ATTN_Q_NORM) && !has_role(s, QR_W_ATTN_Q_NORMS))
         s->cfg->qk_norm = QR_QK_NORM_NONE;
     s->cfg->tied_embeddings = !has_role(s, QR_W_OUTPUT);
+    for (uint32_t i = 0; s->arch->sinks_in_windows && i < s->cfg->n_layers; i++)
+        s->cfg->layers[i].sinks = qr_gguf_source_has_role(s, QR_W_ATTN_SINKS, i);
+    size_t gate;
+    if (s->arch->gate_softplus && qr_gguf_find_tensor(s->g, "blk.0.attn_gate.weight", &gate))
+        s->cfg->gate_per_head = qr_gguf_tensor(s->g, gate)->dims[1] == s->cfg->layers[0].n_heads;
 }
 
 /* ---- Entry point */

@@ -80,6 +80,11 @@ bool qr_gguf_source_has_role(const struct qr_gguf_source *s, enum qr_weight_role
     return false;
 }
 
+bool qr_gguf_source_per_layer(const struct qr_gguf_source *s, uint64_t n)
+{
+    return n == s->cfg->n_layers || n == (uint64_t)s->cfg->n_layers + s->cfg->n_mtp_layers;
+}
+
 quire_status qr_gguf_source_layer_u32(const struct qr_gguf_source *s, const char *key,
                                       uint32_t layer, uint32_t dflt, uint32_t *out)
 {
@@ -92,7 +97,7 @@ quire_status qr_gguf_source_layer_u32(const struct qr_gguf_source *s, const char
     struct qr_gguf_array arr;
     int64_t v;
     QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
-    if (arr.count != s->cfg->n_layers || !qr_gguf_array_i64(&arr, layer, &v) || v < 0 ||
+    if (!qr_gguf_source_per_layer(s, arr.count) || !qr_gguf_array_i64(&arr, layer, &v) || v < 0 ||
         v > UINT32_MAX)
         return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u non-negative integers",
                        name, s->cfg->n_layers);

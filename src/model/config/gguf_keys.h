@@ -34,6 +34,9 @@ quire_status qr_gguf_source_bool_or(const struct qr_gguf_source *s, const char *
 quire_status qr_gguf_source_str_or(const struct qr_gguf_source *s, const char *key,
                                    const char *dflt, struct qr_gguf_str *out);
 
+/* Whether an array of n elements has one per layer; layers behind the last one may count, too. */
+bool qr_gguf_source_per_layer(const struct qr_gguf_source *s, uint64_t n);
+
 /* Reads a value that is either a scalar for all layers or an array with one element per layer.
  * dflt 0: the key is required. */
 quire_status qr_gguf_source_layer_u32(const struct qr_gguf_source *s, const char *key,

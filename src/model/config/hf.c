@@ -7,6 +7,7 @@
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_keys.h"
+#include "model/config/hf_layer_heads.h"
 #include "model/config/hf_layer_rope.h"
 #include "model/config/hf_layer_sizes.h"
 #include "model/config/hf_mixers.h"
@@ -92,7 +93,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
         cfg->head_dim = cfg->hidden_size / *heads;
     }
     cfg->v_head_dim = cfg->head_dim;
-    return QUIRE_OK;
+    return h->arch->mla ? QUIRE_OK : qr_hf_u32_opt(h, "v_head_dim", &cfg->v_head_dim, &has);
 }
 
 /* Head count and feed-forward size of the encoder; both default to the decoder's. */
@@ -259,6 +260,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_shared_blocks(h));
     QR_TRY(qr_hf_read_windows(h, &has_window));
     QR_TRY(qr_hf_read_layer_sizes(h));
+    QR_TRY(qr_hf_read_layer_heads(h));
     QR_TRY(qr_hf_read_rope(h));
     qr_model_config_set_ropes(cfg, h->arch, has_window);
     QR_TRY(qr_hf_read_layer_rope(h));

@@ -156,6 +156,9 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
     QR_TRY(read_factor(h, h->arch->hf_logit_scale, "logit_scale", &cfg->logit_scale));
     cfg->logit_scale /= divisor;
     QR_TRY(read_factor(h, h->arch->hf_clip_qkv, "clip_qkv", &cfg->clip_qkv));
+    /* attention is linear in the values: the factor of its output is that of the values */
+    QR_TRY(read_factor(h, h->arch->hf_value_scale, "attention_value_scale",
+                       &cfg->attention_out_scale));
     return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
 }
 

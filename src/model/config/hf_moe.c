@@ -71,11 +71,14 @@ static quire_status read_routing(const struct qr_hf_source *h)
 {
     struct qr_moe_config *m = &h->cfg->moe;
     const char *method = NULL, *scoring = NULL;
-    double scale = m->weights_scale;
+    double scale = m->weights_scale, cap = 0;
     bool has;
     QR_TRY(qr_hf_bool(h, "norm_topk_prob", m->renormalize, &m->renormalize));
     QR_TRY(qr_hf_f64_opt(h, "routed_scaling_factor", &scale, &has));
     m->weights_scale = (float)scale;
+    if (h->arch->hf_router_softcap)
+        QR_TRY(qr_hf_f64_opt(h, "moe_router_logit_softcapping", &cap, &has));
+    m->logit_softcap = (float)cap;
     QR_TRY(qr_hf_str(h, "topk_method", &method));
     QR_TRY(qr_hf_str(h, "scoring_func", &scoring));
     /* dots.llm1 gives the name of the top-k method that sigmoid scores belong to */
@@ -158,6 +161,21 @@ static quire_status mark_by_type(const struct qr_hf_source *h, const struct qr_j
     return QUIRE_OK;
 }
 
+/* moe_layer_freq as a list: 1 for each MoE layer, 0 for each dense one. */
+static quire_status mark_by_flag(const struct qr_hf_source *h, const struct qr_json *flags)
+{
+    uint32_t v = 0;
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
+        if (qr_json_size(flags) != h->cfg->n_layers || !qr_json_is_u32(qr_json_at(flags, i), &v) ||
+            v > 1)
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: moe_layer_freq must be a number or list %u times 0 or 1",
+                           h->cfg->n_layers);
+        h->cfg->layers[i].moe = v == 1;
+    }
+    return QUIRE_OK;
+}
+
 /* expert_layer_period and expert_layer_offset (Jamba). */
 static quire_status mark_by_period(const struct qr_hf_source *h, uint32_t period)
 {
@@ -195,7 +213,8 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     static const char *const steps[] = { "decoder_sparse_step", "interleave_moe_layer_step", NULL };
     const struct qr_json *dense = qr_hf_json(h, "mlp_only_layers"),
                          *moe = qr_hf_json(h, "moe_layers"),
-                         *types = qr_hf_json(h, "mlp_layer_types");
+                         *types = qr_hf_json(h, "mlp_layer_types"),
+                         *flags = qr_hf_json(h, "moe_layer_freq");
     uint32_t first = 0, step = 1, phase = 1;
     uint32_t end = h->cfg->n_layers;
     bool has;
@@ -203,8 +222,11 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
         return QUIRE_OK; /* the list of mixers has them */
     if (qr_json_is_array(types)) {
         qr_hf_ignore(h, "first_k_dense_replace"); /* the list takes precedence */
+        qr_hf_ignore(h, "decoder_sparse_step");
         return mark_by_type(h, types);
     }
+    if (qr_json_is_array(flags))
+        return mark_by_flag(h, flags);
     QR_TRY(qr_hf_u32_opt(h, "expert_layer_period", &step, &has));
     if (has)
         return mark_by_period(h, step);

@@ -309,6 +309,19 @@ static void mark_unused(const struct qr_hf_source *h)
         qr_hf_mark(h, h->root, keys[i]);
 }
 
+/* RoPE parameters of windowed layers may be missing in a model without them. */
+static quire_status check_no_windows(const struct qr_hf_source *h)
+{
+    uint32_t window = 0;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
+    if (window)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: rope_parameters has no object sliding_attention");
+    h->cfg->n_rope = 1;
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_rope(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -356,8 +369,7 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
         full.dict = nested;
         full.nested = local.nested = true;
         if (cfg->n_rope == 2 && !qr_json_is_object(local.dict))
-            return qr_fail(h->err, QUIRE_E_FORMAT,
-                           "config.json: rope_parameters has no object sliding_attention");
+            QR_TRY(check_no_windows(h));
     } else if (cfg->n_rope == 2) {
         QR_TRY(qr_hf_f64(h, "rope_local_base_freq", &local.theta));
     }

@@ -6,6 +6,16 @@
 #include "model/config/config.h"
 #include <string.h>
 
+/* Entry i of layer_types, or NULL; MiMo has 1 for layers with a window, 0 for others. */
+static const char *layer_type(const struct qr_hf_source *h, const struct qr_json *types, size_t i)
+{
+    const struct qr_json *v = qr_json_at(types, i);
+    uint32_t flag;
+    if (h->arch->hf_window_heads && qr_json_is_u32(v, &flag) && flag <= 1)
+        return flag ? "sliding_attention" : "full_attention";
+    return qr_json_string(v);
+}
+
 /* layer_types of the newer style: an explicit list that overrides the family's rule. */
 static quire_status windows_from_layer_types(const struct qr_hf_source *h,
                                              const struct qr_json *types, uint32_t window)
@@ -15,7 +25,7 @@ static quire_status windows_from_layer_types(const struct qr_hf_source *h,
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types must list %u layers",
                        cfg->n_layers);
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
-        const char *type = qr_json_string(qr_json_at(types, i));
+        const char *type = layer_type(h, types, i);
         if (!type)
             return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types[%u] must be a string",
                            i);
@@ -66,7 +76,7 @@ static quire_status check_layer_types(const struct qr_hf_source *h, const struct
         return QUIRE_OK; /* qr_hf_read_mixers has read them */
     static const char *const full[] = { "full_attention", "sliding_attention", "global", "local" };
     for (size_t i = 0; i < qr_json_size(types); i++) {
-        const char *type = qr_json_string(qr_json_at(types, i));
+        const char *type = layer_type(h, types, i);
         bool known = false;
         for (size_t k = 0; type && k < sizeof full / sizeof *full; k++)
             known = known || strcmp(type, full[k]) == 0;

@@ -279,6 +279,7 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
                        m->topk_groups, m->n_groups);
+    QR_TRY(f64_in_range("router soft cap", (double)m->logit_softcap, 0, 1e6, err));
     QR_TRY(f64_in_range("router jitter", (double)m->sparsemixer_margin / 2, 0, 1, err));
     return f64_in_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
 }

@@ -267,6 +267,23 @@ static void gate_output(const struct qr_step *s, size_t width, const struct quir
     quire_team_barrier(team);
 }
 
+/* att *= softplus(att_gate). Ends with a barrier. */
+static void gate_output_softplus(const struct qr_step *s, size_t width,
+                                 const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t shared = c->gate_per_head ? c->v_head_dim : 1, gates = width / shared;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t i = begin * gates; i < end * gates; i++) {
+        const float x = ctx->att_gate[i], gate = x > 20 ? x : log1pf(expf(x));
+        for (size_t d = i * shared; d < (i + 1) * shared; d++)
+            ctx->att[d] *= gate;
+    }
+    quire_team_barrier(team);
+}
+
 /* Norms of the rows of att. Ends with a barrier. */
 static void norm_output(const struct qr_step *s, const float *weight, float *att, size_t width,
                         const struct quire_team *team)
@@ -345,7 +362,9 @@ void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, floa
     };
     float *att = ctx->att;
     struct qr_act act;
-    if (c->attention_gate) {
+    if (c->attention_gate && c->gate_softplus) {
+        gate_output_softplus(s, o->k, team);
+    } else if (c->attention_gate) {
         gate_output(s, o->k, team);
         att = ctx->att_gate;
     }

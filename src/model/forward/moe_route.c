@@ -134,6 +134,8 @@ static void sparsemixer(const struct qr_moe_config *m, const float *scores, uint
 void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *correction,
                   uint32_t *experts, float *weights)
 {
+    for (uint32_t e = 0; m->logit_softcap > 0 && e < m->n_experts; e++)
+        scores[e] = m->logit_softcap * tanhf(scores[e] / m->logit_softcap);
     if (m->gating == QR_GATING_SPARSEMIXER) {
         sparsemixer(m, scores, experts, weights);
         return;

@@ -306,7 +306,7 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     case QR_W_ATTN_K_NORMS:
         return required_if(c->qk_norm == QR_QK_NORM_HEADS);
     case QR_W_ATTN_SINKS:
-        return required_if(c->sinks);
+        return required_if(l->sinks);
     case QR_W_ATTN_SUB_NORM:
         return required_if(c->sub_norms);
     case QR_W_ATTN_GATE:

@@ -16,6 +16,7 @@ enum extent {
     K_NORM,
     HEAD_DIM,
     HEADS,
+    GATES,
     POSITIONS,
     TYPES,
     BUCKETS,
@@ -102,7 +103,7 @@ static const struct {
     [QR_W_ATTN_K_NORMS] = { "attn_k_norms", NONE, HEAD_DIM },
     [QR_W_ATTN_SINKS] = { "attn_sinks", NONE, HEADS },
     [QR_W_ATTN_SUB_NORM] = { "attn_sub_norm", NONE, O_COLS },
-    [QR_W_ATTN_GATE] = { "attn_gate", O_COLS, HIDDEN },
+    [QR_W_ATTN_GATE] = { "attn_gate", GATES, HIDDEN },
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
@@ -363,6 +364,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return l->head_dim;
     case HEADS:
         return l->n_heads;
+    case GATES:
+        return (uint64_t)l->n_heads * (c->gate_per_head ? 1 : c->v_head_dim);
     case POSITIONS:
         return (uint64_t)c->context_length + c->position_offset;
     case TYPES:
