@@ -32,9 +32,6 @@ static quire_status read_params(struct quire_cache_file_params *p, const struct 
     QR_TRY(qr_engine_check_callback(e, err));
     if (e->encodes)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model is an encoder: it has no prefix cache");
-    if (e->states)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "the model has recurrent layers, whose states are not stored in files");
     return qr_engine_check_process(e, err);
 }
 

@@ -17,12 +17,12 @@ _Static_assert(sizeof(struct qr_cache_file_header) == 72 && sizeof(struct qr_cac
                "structures of the file format must have no padding");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "numbers are copied as they are");
 
-bool qr_cache_file_lay_out(uint64_t n_nodes, uint64_t n_groups, uint64_t n_tokens,
+bool qr_cache_file_lay_out(uint64_t n_nodes, uint64_t n_columns, uint64_t n_tokens,
                            uint64_t n_sections, struct qr_cache_file_table *out)
 {
     uint64_t nodes, flags, tokens, sums;
     return qr_mul_u64(n_nodes, sizeof(struct qr_cache_file_node), &nodes) &&
-           qr_mul_u64(n_nodes, n_groups, &flags) &&
+           qr_mul_u64(n_nodes, n_columns, &flags) &&
            qr_mul_u64(n_tokens, sizeof(int32_t), &tokens) &&
            qr_mul_u64(n_sections, sizeof(uint64_t), &sums) && nodes <= PTRDIFF_MAX &&
            flags <= PTRDIFF_MAX && tokens <= PTRDIFF_MAX && sums <= PTRDIFF_MAX &&
@@ -109,9 +109,12 @@ static quire_status check_node(const struct qr_cache_file *f, uint32_t i,
     if (n->parent != QR_CACHE_FILE_ROOT && (n->parent >= i || f->nodes[n->parent].salt != n->salt ||
                                             f->nodes[n->parent].variant != n->variant))
         return corrupt(err, 0, "a node has a wrong parent");
-    for (uint32_t g = 0; g < f->n_groups; g++) {
-        const uint8_t present = f->present[(size_t)i * f->n_groups + g];
-        if (present > 1 || (!present && !e->memory.windows[g]))
+    const uint32_t n_columns = qr_cache_file_columns(f);
+    for (uint32_t g = 0; g < n_columns; g++) {
+        const uint8_t present = f->present[(size_t)i * n_columns + g];
+        if (present > 1)
+            return corrupt(err, 0, "a flag of a node is not 0 or 1");
+        if (!present && g < f->n_groups && !e->memory.windows[g])
             return corrupt(err, 0, "a node lacks a KV group");
     }
     return QUIRE_OK;
@@ -123,7 +126,7 @@ static bool place_sections(const struct qr_cache_file *f, uint32_t i, const stru
 {
     for (uint32_t g = 0; g < f->n_groups; g++) {
         size_t bytes;
-        if (!f->present[(size_t)i * f->n_groups + g])
+        if (!qr_cache_file_has(f, i, g))
             continue;
         if (!qr_kv_section_bytes(e->kv, g, f->nodes[i].n_tokens, &bytes) ||
             !qr_mul_size(bytes, e->kv->groups[g].n_layers, &bytes) ||
@@ -131,7 +134,10 @@ static bool place_sections(const struct qr_cache_file *f, uint32_t i, const stru
             return false;
         *n_sections += e->kv->groups[g].n_layers;
     }
-    return true;
+    if (!qr_cache_file_has(f, i, f->n_groups))
+        return true;
+    ++*n_sections;
+    return qr_add_u64(*offset, f->state_bytes, offset);
 }
 
 static quire_status place_nodes(struct qr_cache_file *f, const struct quire_engine *e,
@@ -157,7 +163,7 @@ static quire_status place_nodes(struct qr_cache_file *f, const struct quire_engi
     }
     struct qr_cache_file_table t;
     if (n_tokens != h->n_tokens ||
-        !qr_cache_file_lay_out(f->n_nodes, f->n_groups, n_tokens, n_sections, &t) ||
+        !qr_cache_file_lay_out(f->n_nodes, qr_cache_file_columns(f), n_tokens, n_sections, &t) ||
         t.end != f->table_bytes || offset != h->file_bytes)
         return corrupt(err, 0, "its parts do not add up to its size");
     for (size_t i = 0; i < n_tokens; i++)
@@ -174,7 +180,7 @@ static quire_status read_table(struct qr_cache_file *f, const struct quire_engin
     const uint64_t begin = sizeof *h + h->identity_bytes;
     struct qr_cache_file_table t;
     if (begin > f->file.size || h->table_bytes > f->file.size - begin || h->n_nodes >= INT32_MAX ||
-        !qr_cache_file_lay_out(h->n_nodes, f->n_groups, h->n_tokens, 0, &t) ||
+        !qr_cache_file_lay_out(h->n_nodes, qr_cache_file_columns(f), h->n_tokens, 0, &t) ||
         t.end > h->table_bytes)
         return corrupt(err, 0, "the table is too large");
     f->n_nodes = (uint32_t)h->n_nodes;
@@ -196,7 +202,9 @@ quire_status qr_cache_file_open(struct qr_cache_file *f, const struct quire_engi
                                 const char *path, uint64_t max_bytes, struct quire_error *err)
 {
     struct qr_cache_file_header h;
-    *f = (struct qr_cache_file){ .allocator = e->allocator, .n_groups = e->memory.n_groups };
+    *f = (struct qr_cache_file){ .allocator = e->allocator,
+                                 .n_groups = e->memory.n_groups,
+                                 .state_bytes = e->memory.states.state_bytes };
     QR_TRY(qr_file_open(&f->file, path, err));
     QR_TRY(read_header(&f->file, &h, err));
     if (max_bytes && h.file_bytes > max_bytes)

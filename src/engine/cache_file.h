@@ -12,11 +12,13 @@
  * A node continues its parent by n_tokens tokens; parents precede their children, and nodes used
  * recently the others. The table consists of
  *   nodes      struct qr_cache_file_node [n_nodes]
- *   present    uint8_t [n_nodes][n_groups], 1 if the file has the node's rows of the group; zeros
- *              up to a multiple of 8 bytes
+ *   present    uint8_t [n_nodes][n_columns], 1 if the file has the node's rows of the group; in
+ *              models with recurrent layers the last column is 1 if it has the state after the
+ *              node's tokens; zeros up to a multiple of 8 bytes
  *   tokens     int32_t [n_tokens], of all nodes in turn; zeros up to a multiple of 8 bytes
  *   checksums  uint64_t, one qr_checksum per section
- * Sections: for each node, for each of its present groups, for each layer of the group. */
+ * Sections: for each node, for each of its present groups, for each layer of the group; then the
+ * node's state, if it is present: state_bytes bytes of the state pool. */
 enum { QR_CACHE_FILE_VERSION = 1, QR_CACHE_FILE_MAX_RUN = 65536 /* tokens of a node */ };
 #define QR_CACHE_FILE_ROOT UINT32_MAX
 
@@ -42,7 +44,7 @@ struct qr_cache_file_table {
     size_t present, tokens, checksums, end;
 };
 /* False on overflow. */
-bool qr_cache_file_lay_out(uint64_t n_nodes, uint64_t n_groups, uint64_t n_tokens,
+bool qr_cache_file_lay_out(uint64_t n_nodes, uint64_t n_columns, uint64_t n_tokens,
                            uint64_t n_sections, struct qr_cache_file_table *out);
 
 /* What follows from the table, per node. */
@@ -59,6 +61,7 @@ struct qr_cache_file {
     const struct quire_allocator *allocator;
     struct qr_file file;
     uint32_t n_groups;
+    uint64_t state_bytes; /* of a section with a state; 0: the model has no recurrent layers */
     uint32_t n_nodes;
     uint8_t *table;
     size_t table_bytes;
@@ -68,6 +71,18 @@ struct qr_cache_file {
     const uint64_t *checksums;
     struct qr_cache_file_place *places; /* [n_nodes] */
 };
+
+/* Columns of `present`. */
+static inline uint32_t qr_cache_file_columns(const struct qr_cache_file *f)
+{
+    return f->n_groups + (f->state_bytes != 0);
+}
+/* Whether the file has a node's rows of a group; `group` n_groups: its state. */
+static inline bool qr_cache_file_has(const struct qr_cache_file *f, uint32_t node, uint32_t group)
+{
+    return group < qr_cache_file_columns(f) &&
+           f->present[(size_t)node * qr_cache_file_columns(f) + group];
+}
 
 /* Opens and validates a file that was saved by an engine like e. max_bytes: a larger file is
  * refused; 0 = no limit.

@@ -76,6 +76,28 @@ static void hash_scalars(uint64_t *h, const struct qr_model_config *c)
     }
 }
 
+static void hash_recurrent(uint64_t *h, const struct qr_recurrent_config *r)
+{
+    HASH(*h, r->kind);
+    HASH(*h, r->n_heads);
+    HASH(*h, r->n_key_heads);
+    HASH(*h, r->key_dim);
+    HASH(*h, r->value_dim);
+    HASH(*h, r->conv_taps);
+    HASH(*h, r->norm_dim);
+    HASH(*h, r->output);
+    HASH(*h, r->norm_per_head);
+    HASH(*h, r->sigmoid_gate);
+    HASH(*h, r->vector_decay);
+    HASH(*h, r->tiled_heads);
+    HASH(*h, r->dt_norms);
+    HASH(*h, r->dt_norm_eps);
+    HASH(*h, r->norm_eps);
+    HASH(*h, r->beta_scale);
+    HASH(*h, r->part_scales);
+    HASH(*h, r->out_scale);
+}
+
 /* Hashes the rotary frequencies below and above the original context. row: [dim / 2] scratch. */
 static void hash_rope(uint64_t *h, const struct qr_model_config *c, float *row)
 {
@@ -106,6 +128,8 @@ static quire_status hash_model(const struct quire_model *m, uint64_t *h, struct 
     visit_weights(m, h, row, &longest);
     hash_scalars(h, m->config);
     hash_rope(h, m->config, row);
+    if (m->config->recurrent.kind != QR_RECURRENT_NONE)
+        hash_recurrent(h, &m->config->recurrent);
     qr_free(m->allocator, row, longest, sizeof *row);
     return QUIRE_OK;
 }
@@ -166,6 +190,8 @@ static quire_status write_text(const struct quire_engine *e, struct text *t,
         QR_TRY(quire_kv_get_group(e->kv, i, &g, err));
         add_group(t, i, &g);
     }
+    if (m.state_bytes)
+        add(t, "recurrent state: %llu bytes\n", (unsigned long long)m.state_bytes);
     if (t->size == QR_CACHE_IDENTITY_MAX - 1)
         return qr_fail(err, QUIRE_E_LIMIT, "the description of %u KV groups is too long",
                        quire_kv_group_count(e->kv));

@@ -33,6 +33,7 @@ static uint32_t collect_path(struct qr_cache_plan *p, uint32_t end_node)
         p->path[i] = p->path[n - 1 - i];
         p->path[n - 1 - i] = other;
     }
+    p->n_path = n;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t node = p->path[i], begin = begin_of(f, node);
         if (begin >= max)
@@ -47,7 +48,7 @@ static uint32_t collect_path(struct qr_cache_plan *p, uint32_t end_node)
 static bool is_present(const struct qr_cache_plan *p, const struct cover *c, uint32_t group)
 {
     for (uint32_t i = c->first; i < c->first + c->n; i++)
-        if (!p->file->present[(size_t)p->path[i] * p->file->n_groups + group])
+        if (!qr_cache_file_has(p->file, p->path[i], group))
             return false;
     return true;
 }
@@ -144,16 +145,67 @@ static quire_status plan_block(struct qr_cache_plan *p, const struct cover *c, q
     return add_pieces(p, c, *node, err);
 }
 
+/* ---- States */
+
+/* Position of the last state on the path, at most n_tokens; 0 = there is none. */
+static uint32_t last_state(const struct qr_cache_plan *p, uint32_t n_tokens)
+{
+    const struct qr_cache_file *f = p->file;
+    for (uint32_t i = p->n_path; i-- > 0;)
+        if (qr_cache_file_has(f, p->path[i], f->n_groups) && f->places[p->path[i]].end <= n_tokens)
+            return f->places[p->path[i]].end;
+    return 0;
+}
+
+static uint32_t end_of_planned(const struct qr_cache_plan *p, qr_prefix_node node)
+{
+    const struct qr_prefix_entry *e = &p->planned->entries[node];
+    return e->depth * p->engine->memory.block_size + e->n_tokens;
+}
+
+/* Gives slots to the states of the path that end with a planned node, `last` or an ancestor; those
+ * of longer prefixes first. */
+static void plan_states(struct qr_cache_plan *p, qr_prefix_node last)
+{
+    const struct qr_cache_file *f = p->file;
+    for (uint32_t i = p->n_path; i-- > 0 && last != QR_PREFIX_NONE;) {
+        const uint32_t from = p->path[i], end = f->places[from].end;
+        if (!qr_cache_file_has(f, from, f->n_groups))
+            continue;
+        while (last != QR_PREFIX_NONE && end_of_planned(p, last) > end)
+            last = p->planned->entries[last].parent;
+        if (last == QR_PREFIX_NONE || end_of_planned(p, last) != end ||
+            p->slots[last] != QR_STATE_NONE)
+            continue;
+        p->slots[last] = qr_state_open_free(&p->engine->memory.states);
+        if (p->slots[last] == QR_STATE_NONE)
+            return;
+        p->state_nodes[from] = last;
+    }
+}
+
+/* Whether there is a slot for another state. */
+static bool has_free_slot(const struct qr_cache_plan *p)
+{
+    struct quire_state_pool_info info = { .struct_size = sizeof info };
+    return quire_state_pool_get_info(p->engine->states, &info) == QUIRE_OK && info.n_free > 0;
+}
+
 /* Plans the path to a node of the file; *full: there was no room for all of it. */
 static quire_status plan_path(struct qr_cache_plan *p, uint32_t end_node, bool *full,
                               struct quire_error *err)
 {
     const struct qr_cache_file_place *places = p->file->places;
     const uint32_t block_size = p->engine->memory.block_size;
-    const uint32_t n_tokens = collect_path(p, end_node);
+    uint32_t n_tokens = collect_path(p, end_node);
+    *full = p->slots && !has_free_slot(p);
+    if (*full)
+        return QUIRE_OK;
+    if (p->slots)
+        n_tokens = last_state(p, n_tokens);
     qr_prefix_node node = QR_PREFIX_NONE, last = QR_PREFIX_NONE;
     struct cover c = { .n_tokens = n_tokens };
-    for (*full = false; c.begin < n_tokens; c.begin = c.end, c.block++) {
+    for (; c.begin < n_tokens; c.begin = c.end, c.block++) {
         c.end = n_tokens - c.begin < block_size ? n_tokens : c.begin + block_size;
         while (places[p->path[c.first]].end <= c.begin)
             c.first++;
@@ -167,6 +219,8 @@ static quire_status plan_path(struct qr_cache_plan *p, uint32_t end_node, bool *
     }
     if (last != QR_PREFIX_NONE)
         p->ends[p->n_ends++] = last;
+    if (p->slots)
+        plan_states(p, last);
     return QUIRE_OK;
 }
 
@@ -177,13 +231,25 @@ static quire_status create_index(struct qr_cache_plan *p, struct quire_error *er
     const struct qr_prefix_index *real = p->engine->memory.index;
     const struct qr_prefix_index_params params = {
         .kv = p->engine->kv,
+        .block_size = p->engine->memory.block_size,
         .max_nodes = real->max_nodes - real->n_nodes,
         .hash_bits = real->hash_bits,
         .allocator = p->engine->allocator,
     };
     if (params.max_nodes == 0)
         return QUIRE_OK;
-    return qr_prefix_index_create(&params, &p->planned, err);
+    QR_TRY(qr_prefix_index_create(&params, &p->planned, err));
+    if (!p->file->state_bytes)
+        return QUIRE_OK;
+    p->slots = qr_alloc(params.allocator, params.max_nodes, sizeof *p->slots);
+    p->state_nodes = qr_alloc(params.allocator, p->file->n_nodes, sizeof *p->state_nodes);
+    for (uint32_t i = 0; p->slots && i < params.max_nodes; i++)
+        p->slots[i] = QR_STATE_NONE;
+    for (uint32_t i = 0; p->state_nodes && i < p->file->n_nodes; i++)
+        p->state_nodes[i] = QR_PREFIX_NONE;
+    return p->slots && p->state_nodes
+               ? QUIRE_OK
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory to plan %u states", p->file->n_nodes);
 }
 
 static quire_status plan_all(struct qr_cache_plan *p, const uint64_t *salt, struct quire_error *err)
@@ -200,7 +266,8 @@ static quire_status plan_all(struct qr_cache_plan *p, const uint64_t *salt, stru
         return qr_fail(err, QUIRE_E_RANGE, "the cache file has nothing of salt %llu",
                        (unsigned long long)(salt ? *salt : 0));
     if (p->n_ends == 0)
-        return qr_fail(err, QUIRE_E_LIMIT, "the KV cache has no free block for the saved ones");
+        return qr_fail(err, QUIRE_E_LIMIT, "the cache has no free block%s for the saved ones",
+                       p->file->state_bytes ? " or state" : "");
     return QUIRE_OK;
 }
 
@@ -233,7 +300,15 @@ static bool publish_node(struct qr_cache_plan *p, qr_prefix_node node, qr_prefix
         info.parent == QR_PREFIX_NONE ? QR_PREFIX_NONE : real[info.parent];
     real[node] = qr_prefix_index_insert(p->engine->memory.index, parent, info.salt, info.variant,
                                         info.tokens, info.n_tokens, info.blocks, &inserted);
-    return real[node] != QR_PREFIX_NONE;
+    if (real[node] == QR_PREFIX_NONE)
+        return false;
+    /* now: a later node may replace a partial one. A longer partial node has another end. */
+    if (p->slots && p->slots[node] != QR_STATE_NONE &&
+        p->engine->memory.index->entries[real[node]].n_tokens == info.n_tokens) {
+        qr_state_keep(&p->engine->memory.states, p->slots[node], real[node]);
+        p->slots[node] = QR_STATE_NONE;
+    }
+    return true;
 }
 
 /* Publishes the path to a node, from the root on. Its depth bounds the two loops. */
@@ -261,6 +336,11 @@ void qr_cache_plan_publish(struct qr_cache_plan *p, qr_prefix_node *real)
 void qr_cache_plan_free(struct qr_cache_plan *p)
 {
     const struct quire_allocator *a = p->engine->allocator;
+    const uint32_t max_nodes = p->planned ? p->planned->max_nodes : 0;
+    for (uint32_t i = 0; p->slots && i < max_nodes; i++)
+        qr_state_close(&p->engine->memory.states, p->slots[i]);
+    qr_free(a, p->slots, max_nodes, sizeof *p->slots);
+    qr_free(a, p->state_nodes, p->file->n_nodes, sizeof *p->state_nodes);
     qr_prefix_index_destroy(p->planned);
     qr_free(a, p->pieces, p->piece_capacity, sizeof *p->pieces);
     qr_free(a, p->first_piece, p->file->n_nodes, sizeof *p->first_piece);

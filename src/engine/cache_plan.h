@@ -25,14 +25,19 @@ struct qr_cache_plan {
     qr_prefix_node *ends;  /* [file nodes] last nodes of the planned sequences, most recent first */
     uint32_t n_ends;
     uint64_t n_tokens, n_blocks;
+    /* with recurrent layers */
+    int32_t *slots;              /* [planned nodes] of the state after a node, or QR_STATE_NONE */
+    qr_prefix_node *state_nodes; /* [file nodes] planned node that takes the state, or NONE */
     /* scratch */
-    uint32_t *path;  /* [file nodes] from the root to an end */
+    uint32_t *path; /* [file nodes] from the root to an end */
+    uint32_t n_path;
     int32_t *tokens; /* [max_tokens] of the path */
 };
 
 /* Plans the sequences of a file, or those of one salt, most recent first, until the pool or the
  * index is full. The blocks of the pool are cut anew: a block of a windowed group is planned only
- * if the file has all its rows. Steps are excluded.
+ * if the file has all its rows. With recurrent layers a sequence is planned up to its last state,
+ * and earlier states where a block ends; states take free slots. Steps are excluded.
  * QUIRE_E_LIMIT nothing fits; QUIRE_E_RANGE the file has nothing of the salt; QUIRE_E_NOMEM. Free
  * the plan in every case. */
 quire_status qr_cache_plan_init(struct qr_cache_plan *p, struct quire_engine *e,

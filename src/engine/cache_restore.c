@@ -33,7 +33,8 @@ struct transfer {
     uint64_t bytes;           /* atomic: read */
 };
 
-/* Sections of a file node that are contiguous in the file: layers of one KV group. */
+/* Sections of a file node that are contiguous in the file: layers of one KV group. The last run of
+ * a node is that of its state: its group is the number of groups. */
 struct run {
     uint32_t group, layer, n_layers;
     uint64_t offset;
@@ -50,34 +51,39 @@ static uint32_t runs_of_group(const struct transfer *t, uint32_t group)
 static bool locate(const struct transfer *t, uint32_t node, uint32_t index, struct run *out)
 {
     const struct qr_cache_file *f = t->plan->file;
-    const uint8_t *present = f->present + (size_t)node * f->n_groups;
     *out =
         (struct run){ .offset = f->places[node].offset, .checksum = f->places[node].first_section };
     uint32_t g = 0;
-    for (;; g++) {
+    for (; g < f->n_groups; g++) {
         const uint32_t n_layers = t->kv->groups[g].n_layers, n_runs = runs_of_group(t, g);
         /* qr_cache_file_open found no overflow */
         (void)qr_kv_section_bytes(t->kv, g, f->nodes[node].n_tokens, &out->section_bytes);
         if (index < n_runs)
             break;
         index -= n_runs;
-        if (present[g]) {
+        if (qr_cache_file_has(f, node, g)) {
             out->offset += (uint64_t)n_layers * out->section_bytes;
             out->checksum += n_layers;
         }
     }
     out->group = g;
+    if (g == f->n_groups) {
+        out->section_bytes = (size_t)f->state_bytes; /* the pool has such states in memory */
+        return qr_cache_file_has(f, node, g);
+    }
     out->layer = index * t->run_layers;
     out->offset += (uint64_t)out->layer * out->section_bytes;
     out->checksum += out->layer;
     const uint32_t left = t->kv->groups[g].n_layers - out->layer;
     out->n_layers = left < t->run_layers ? left : t->run_layers;
-    return present[g];
+    return qr_cache_file_has(f, node, g);
 }
 
 static bool is_needed(const struct transfer *t, uint32_t node, uint32_t group)
 {
     const struct qr_cache_plan *p = t->plan;
+    if (group == p->file->n_groups)
+        return p->state_nodes[node] != QR_PREFIX_NONE;
     for (uint32_t i = p->first_piece[node]; i != QR_CACHE_NO_PIECE; i = p->pieces[i].next)
         if (qr_prefix_blocks(p->planned, p->pieces[i].node)[group] >= 0)
             return true;
@@ -125,6 +131,20 @@ static quire_status transfer_run(struct transfer *t, uint32_t node, const struct
     return QUIRE_OK;
 }
 
+/* Reads a state into the slot of the plan. */
+static quire_status transfer_state(struct transfer *t, uint32_t node, const struct run *r,
+                                   struct quire_error *err)
+{
+    const struct qr_cache_plan *p = t->plan;
+    void *state = qr_state_data(&p->engine->memory.states, p->slots[p->state_nodes[node]]);
+    QR_TRY(qr_file_read(&p->file->file, r->offset, state, r->section_bytes, err));
+    if (qr_checksum(state, r->section_bytes) != p->file->checksums[r->checksum])
+        return qr_fail_at(err, QUIRE_E_CORRUPT, r->offset,
+                          "the cache file is damaged: the checksum of a state differs");
+    __atomic_fetch_add(&t->bytes, r->section_bytes, __ATOMIC_RELAXED);
+    return QUIRE_OK;
+}
+
 static void transfer_part(void *arg, const struct quire_team *team)
 {
     struct transfer *t = arg;
@@ -138,8 +158,10 @@ static void transfer_part(void *arg, const struct quire_team *team)
         struct run r;
         if (!locate(t, node, (uint32_t)(i % t->n_runs), &r) || !is_needed(t, node, r.group))
             continue;
-        if (transfer_run(t, node, &r, buffer, &err) != QUIRE_OK &&
-            !__atomic_exchange_n(&t->failed, true, __ATOMIC_RELAXED))
+        const quire_status s = r.group == t->plan->file->n_groups
+                                   ? transfer_state(t, node, &r, &err)
+                                   : transfer_run(t, node, &r, buffer, &err);
+        if (s != QUIRE_OK && !__atomic_exchange_n(&t->failed, true, __ATOMIC_RELAXED))
             t->error = err;
     }
 }
@@ -151,7 +173,8 @@ static void list_used(struct transfer *t)
     size_t largest = 1;
     uint32_t most_layers = 1;
     for (uint32_t i = 0; i < p->file->n_nodes; i++) {
-        if (p->first_piece[i] == QR_CACHE_NO_PIECE)
+        if (p->first_piece[i] == QR_CACHE_NO_PIECE &&
+            (!p->state_nodes || p->state_nodes[i] == QR_PREFIX_NONE))
             continue;
         t->used[t->n_used++] = i;
         for (uint32_t g = 0; g < p->file->n_groups; g++) {
@@ -169,6 +192,7 @@ static void list_used(struct transfer *t)
     t->buffer_bytes = t->run_layers * largest;
     for (uint32_t g = 0; g < p->file->n_groups; g++)
         t->n_runs += runs_of_group(t, g);
+    t->n_runs += p->file->state_bytes != 0;
 }
 
 static quire_status run_transfer(struct transfer *t, struct quire_engine *e,

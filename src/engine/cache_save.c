@@ -16,7 +16,8 @@ enum { FILE_MODE = 0600 }; /* prompts can be read from the tokens */
 
 /* A node that is saved. */
 struct saved_node {
-    uint64_t recency; /* last use of the node or of a descendant that is saved */
+    uint64_t
+        recency; /* last use of the node or of a descendant that is saved; 0: it is of no use */
     qr_prefix_node node;
     uint32_t depth, n_tokens;
 };
@@ -80,7 +81,10 @@ static void select_prefix(struct save *s, uint64_t salt, uint64_t variant, const
 {
     struct qr_prefix_match match;
     struct qr_prefix_node_info info;
-    qr_prefix_index_match(s->engine->memory.index, salt, variant, tokens, n, &match);
+    const struct qr_sequence_prefix prefix = {
+        .tokens = tokens, .n_reusable = n, .salt = salt, .variant = variant
+    };
+    qr_sequence_find_prefix(&s->engine->memory, &prefix, &match);
     if (match.n_tokens == 0)
         return;
     qr_prefix_index_get(s->index, match.node, &info);
@@ -102,6 +106,13 @@ static void select_tokens(struct save *s, uint64_t salt, const int32_t *tokens, 
         if (info.salt == salt && info.tokens[0] == tokens[0])
             select_prefix(s, salt, info.variant, tokens, n_tokens);
     }
+}
+
+/* Whether the state after the tokens of a node is saved. */
+static bool has_state(const struct save *s, qr_prefix_node node)
+{
+    const struct qr_state_memory *m = &s->engine->memory.states;
+    return m->pool && qr_state_has(m, node) && s->n_rows[node] == s->index->entries[node].n_tokens;
 }
 
 static bool precedes(const struct saved_node *a, const struct saved_node *b)
@@ -136,10 +147,22 @@ static void sort_nodes(struct saved_node *nodes, uint32_t n)
     }
 }
 
+/* Removes nodes of recency 0 from the list. */
+static void drop_useless(struct save *s)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->n_nodes; i++)
+        if (s->nodes[i].recency)
+            s->nodes[n++] = s->nodes[i];
+    s->n_nodes = n;
+}
+
 /* Lists the selected nodes, those used recently first. A parent is as recent as its most recent
- * descendant, so it precedes all of them. */
+ * descendant, so it precedes all of them. With recurrent layers, nodes behind the last checkpoint
+ * are left out: no sequence can continue there. */
 static void list_nodes(struct save *s)
 {
+    const bool recurrent = s->engine->memory.states.pool != NULL;
     struct qr_prefix_node_info info;
     for (qr_prefix_node n = qr_prefix_index_first(s->index); n != QR_PREFIX_NONE;
          n = qr_prefix_index_next(s->index, n))
@@ -147,7 +170,8 @@ static void list_nodes(struct save *s)
             qr_prefix_index_get(s->index, n, &info);
             s->numbers[n] = s->n_nodes;
             s->nodes[s->n_nodes++] =
-                (struct saved_node){ info.last_use, n, info.depth, s->n_rows[n] };
+                (struct saved_node){ !recurrent || has_state(s, n) ? info.last_use : 0, n,
+                                     info.depth, s->n_rows[n] };
         }
     for (uint32_t i = s->n_nodes; i-- > 0;) { /* children before their parents */
         qr_prefix_index_get(s->index, s->nodes[i].node, &info);
@@ -157,6 +181,7 @@ static void list_nodes(struct save *s)
         if (parent->recency < s->nodes[i].recency)
             parent->recency = s->nodes[i].recency;
     }
+    drop_useless(s);
     sort_nodes(s->nodes, s->n_nodes);
     for (uint32_t i = 0; i < s->n_nodes; i++)
         s->numbers[s->nodes[i].node] = i;
@@ -185,13 +210,23 @@ static bool count_sections(struct save *s, const struct saved_node *n, uint64_t 
             s->section_bytes = one;
         *n_sections += kv->groups[g].n_layers;
     }
-    return true;
+    if (!has_state(s, n->node))
+        return true;
+    ++*n_sections;
+    return qr_add_u64(*bytes, s->engine->memory.states.state_bytes, bytes);
 }
 
-/* Computes the sizes of the file with the first nodes that fit into max_bytes; 0 = all. */
+static uint32_t n_columns(const struct save *s)
+{
+    return s->index->n_groups + (s->engine->memory.states.pool != NULL);
+}
+
+/* Computes the sizes of the file with the first nodes that fit into max_bytes; 0 = all. With
+ * recurrent layers the last one has a state: those behind it would be of no use. */
 static quire_status measure(struct save *s, uint64_t max_bytes, struct quire_error *err)
 {
     struct qr_cache_file_header *h = &s->header;
+    const bool recurrent = s->engine->memory.states.pool != NULL;
     uint64_t n_sections = 0, n_tokens = 0, sections = 0;
     h->identity_bytes = (uint32_t)strlen(s->identity);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
@@ -199,19 +234,20 @@ static quire_status measure(struct save *s, uint64_t max_bytes, struct quire_err
         uint64_t bytes = sizeof *h + h->identity_bytes;
         n_tokens += s->nodes[i].n_tokens;
         if (!count_sections(s, &s->nodes[i], &n_sections, &sections) ||
-            !qr_cache_file_lay_out(i + 1u, s->index->n_groups, n_tokens, n_sections, &t) ||
+            !qr_cache_file_lay_out(i + 1u, n_columns(s), n_tokens, n_sections, &t) ||
             !qr_add_u64(bytes, t.end, &bytes) || !qr_add_u64(bytes, sections, &bytes) ||
             bytes > INT64_MAX)
             return qr_fail(err, QUIRE_E_LIMIT, "the cache is too large for one file");
-        if (max_bytes && bytes > max_bytes) {
-            s->n_nodes = i;
+        if (max_bytes && bytes > max_bytes)
             break;
-        }
+        if (recurrent && !has_state(s, s->nodes[i].node))
+            continue;
         h->n_nodes = i + 1u;
         h->n_tokens = n_tokens;
         h->table_bytes = t.end;
         h->file_bytes = bytes;
     }
+    s->n_nodes = (uint32_t)h->n_nodes;
     if (h->n_nodes)
         return QUIRE_OK;
     return max_bytes && n_tokens
@@ -239,38 +275,54 @@ static uint64_t fill_table(const struct save *s, const struct qr_cache_file_tabl
             .variant = info.variant,
         };
         for (uint32_t g = 0; g < s->index->n_groups; g++) {
-            s->table[t->present + (size_t)i * s->index->n_groups + g] = has_group(s, n->node, g);
+            s->table[t->present + (size_t)i * n_columns(s) + g] = has_group(s, n->node, g);
             n_blocks += has_group(s, n->node, g);
         }
+        if (has_state(s, n->node))
+            s->table[t->present + (size_t)i * n_columns(s) + s->index->n_groups] = 1;
         memcpy(tokens, info.tokens, n->n_tokens * sizeof *info.tokens);
         tokens += n->n_tokens * sizeof *info.tokens;
     }
     return n_blocks;
 }
 
+/* Writes the layers of one group of a node, and their checksums; returns the end of these. */
+static uint64_t *put_group(struct save *s, const struct saved_node *n, uint32_t group,
+                           struct qr_replacement *r, uint64_t *sums)
+{
+    const struct quire_kv_cache *kv = s->engine->kv;
+    size_t bytes = 0;
+    if (!has_group(s, n->node, group) || !qr_kv_section_bytes(kv, group, n->n_tokens, &bytes))
+        return sums;
+    for (uint32_t layer = 0; layer < kv->groups[group].n_layers; layer++) {
+        const struct qr_kv_section_rows rows = {
+            .group = group,
+            .layer = layer,
+            .n_rows = n->n_tokens,
+            .n = n->n_tokens,
+            .block = qr_prefix_blocks(s->index, n->node)[group],
+        };
+        qr_kv_get_section(kv, &rows, s->section);
+        *sums++ = qr_checksum(s->section, bytes);
+        qr_replace_put(r, s->section, bytes);
+    }
+    return sums;
+}
+
 /* Writes the sections in order, and their checksums to sums[]. */
 static void put_sections(struct save *s, struct qr_replacement *r, uint64_t *sums)
 {
-    const struct quire_kv_cache *kv = s->engine->kv;
-    for (uint32_t i = 0; i < s->n_nodes && !r->error; i++)
-        for (uint32_t g = 0; g < s->index->n_groups; g++) {
-            const uint32_t n = s->nodes[i].n_tokens;
-            size_t bytes = 0;
-            if (!has_group(s, s->nodes[i].node, g) || !qr_kv_section_bytes(kv, g, n, &bytes))
-                continue;
-            for (uint32_t layer = 0; layer < kv->groups[g].n_layers; layer++) {
-                const struct qr_kv_section_rows rows = {
-                    .group = g,
-                    .layer = layer,
-                    .n_rows = n,
-                    .n = n,
-                    .block = qr_prefix_blocks(s->index, s->nodes[i].node)[g],
-                };
-                qr_kv_get_section(kv, &rows, s->section);
-                *sums++ = qr_checksum(s->section, bytes);
-                qr_replace_put(r, s->section, bytes);
-            }
-        }
+    const struct qr_state_memory *states = &s->engine->memory.states;
+    for (uint32_t i = 0; i < s->n_nodes && !r->error; i++) {
+        const struct saved_node *n = &s->nodes[i];
+        for (uint32_t g = 0; g < s->index->n_groups; g++)
+            sums = put_group(s, n, g, r, sums);
+        if (!has_state(s, n->node))
+            continue;
+        const void *state = qr_state_data(states, states->checkpoint[n->node]);
+        *sums++ = qr_checksum(state, (size_t)states->state_bytes);
+        qr_replace_put(r, state, (size_t)states->state_bytes);
+    }
 }
 
 /* Writes everything; the header and the table, which has the checksums, last. */
@@ -296,7 +348,7 @@ static quire_status lay_out(struct save *s, struct qr_cache_file_table *t, struc
     for (uint32_t i = 0; i < s->n_nodes; i++)
         (void)count_sections(s, &s->nodes[i], &n_sections,
                              &bytes); /* measure() found no overflow */
-    (void)qr_cache_file_lay_out(s->n_nodes, s->index->n_groups, s->header.n_tokens, n_sections, t);
+    (void)qr_cache_file_lay_out(s->n_nodes, n_columns(s), s->header.n_tokens, n_sections, t);
     s->table = qr_calloc(s->engine->allocator, (size_t)s->header.table_bytes, 1);
     s->section = qr_alloc(s->engine->allocator, s->section_bytes, 1);
     return s->table && s->section

@@ -8,6 +8,7 @@
 
 enum {
     DEFAULT_BLOCK_TOKENS = 64,
+    MAX_BLOCK_TOKENS = 65536,
     /* enough to keep all cores busy; a cancellation waits for the end of a step */
     DEFAULT_STEP_TOKENS = 256,
     DEFAULT_SEQS = 8,       /* decoding them together reads the weights once */
@@ -278,11 +279,14 @@ static quire_status size_states(struct qr_capacity *c, const struct quire_model_
                                                       : DEFAULT_SEQS;
     if (!info->state_bytes)
         return QUIRE_OK;
+    /* otherwise the KV cache checks it */
+    if (!c->n_groups && (c->block_size % 16 || c->block_size > MAX_BLOCK_TOKENS))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "block_size %u is not a multiple of 16 in 16..%d",
+                       c->block_size, MAX_BLOCK_TOKENS);
     const uint64_t room = c->budget / CHECKPOINT_SHARE / info->state_bytes;
     c->state_size = info->state_bytes;
     c->n_state_slots = n_seqs + (p->max_draft_tokens < n_seqs ? p->max_draft_tokens : n_seqs);
-    if (c->n_groups) /* without blocks there is no prefix cache */
-        c->n_checkpoints = room < MAX_CHECKPOINTS ? (uint32_t)room : MAX_CHECKPOINTS;
+    c->n_checkpoints = room < MAX_CHECKPOINTS ? (uint32_t)room : MAX_CHECKPOINTS;
     c->n_state_slots += c->n_checkpoints;
     const struct quire_state_pool_params pool = { .struct_size = sizeof pool,
                                                   .n_slots = c->n_state_slots,

@@ -185,6 +185,18 @@ static void context_params(const struct quire_engine *e, uint32_t max_seq_len,
     cp->allocator = e->allocator;
 }
 
+static struct qr_sequence_memory_params memory_params(const struct quire_engine *e,
+                                                      const struct qr_capacity *c)
+{
+    return (struct qr_sequence_memory_params){
+        .kv = e->draft_model->kv,
+        .n_sequences = e->info.max_seqs,
+        .max_tokens = c->draft_context_length,
+        .hash_bits = QR_HASH_BITS,
+        .allocator = e->allocator,
+    };
+}
+
 static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c,
                              struct quire_error *err)
 {
@@ -198,9 +210,8 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     info->draft_cache_tokens = c->draft_cache_tokens;
     context_params(e, c->draft_context_length, &cp);
     QR_TRY(quire_context_bytes(d->model, &cp, &info->draft_context_bytes, err));
-    info->draft_context_bytes +=
-        d->n_logits * sizeof(float) +
-        qr_sequence_memory_bytes(d->kv, info->max_seqs, c->draft_context_length, 0);
+    const struct qr_sequence_memory_params memory = memory_params(e, c);
+    info->draft_context_bytes += d->n_logits * sizeof(float) + qr_sequence_memory_bytes(&memory);
     return QUIRE_OK;
 }
 
@@ -212,13 +223,7 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
     struct quire_context_params cp;
     context_params(e, c->draft_context_length, &cp);
     QR_TRY(quire_context_create(d->model, &cp, &d->context, err));
-    const struct qr_sequence_memory_params memory = {
-        .kv = d->kv,
-        .n_sequences = max_seqs,
-        .max_tokens = c->draft_context_length,
-        .hash_bits = QR_HASH_BITS,
-        .allocator = e->allocator,
-    };
+    const struct qr_sequence_memory_params memory = memory_params(e, c);
     QR_TRY(qr_sequence_memory_init(&d->memory, &memory, err));
     const struct qr_scheduler_params scheduler = {
         .memory = &d->memory,

@@ -143,17 +143,24 @@ static size_t logits_count(const struct quire_engine *e)
     return ((size_t)e->info.max_seqs + e->info.max_draft_tokens + 1) * e->vocab_size;
 }
 
-static quire_status init_scheduler(struct quire_engine *e, struct quire_error *err)
+static struct qr_sequence_memory_params memory_params(struct quire_engine *e)
 {
-    const struct qr_sequence_memory_params memory = {
+    return (struct qr_sequence_memory_params){
         .kv = e->kv,
         .states = e->states,
+        .block_size = e->info.block_size,
+        .cache_tokens = e->info.cache_tokens,
         .n_sequences = e->info.max_seqs,
         .max_tokens = e->info.context_length,
         .hash_bits = QR_HASH_BITS,
         .allocator = e->allocator,
         .embeddings = &e->embeddings,
     };
+}
+
+static quire_status init_scheduler(struct quire_engine *e, struct quire_error *err)
+{
+    const struct qr_sequence_memory_params memory = memory_params(e);
     QR_TRY(qr_embedding_table_init(&e->embeddings, e->hidden_size, e->allocator, err));
     QR_TRY(qr_sequence_memory_init(&e->memory, &memory, err));
     const struct qr_scheduler_params scheduler = {
@@ -250,7 +257,6 @@ static quire_status measure_step(struct quire_engine *e, const struct quire_engi
                                  struct quire_error *err)
 {
     struct quire_context_params cp;
-    struct quire_state_pool_info states = { .struct_size = sizeof states };
     context_params(e, &cp);
     QR_TRY(quire_context_bytes(e->model, &cp, &e->info.context_bytes, err));
     e->info.context_bytes += (uint64_t)request_count(p) * sizeof *e->requests +
@@ -261,10 +267,8 @@ static quire_status measure_step(struct quire_engine *e, const struct quire_engi
     }
     /* 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += logits_count(e) * sizeof(float) + (uint64_t)e->vocab_size * 16;
-    if (e->states)
-        QR_TRY(quire_state_pool_get_info(e->states, &states));
-    e->info.context_bytes +=
-        qr_sequence_memory_bytes(e->kv, e->info.max_seqs, e->info.context_length, states.n_slots);
+    const struct qr_sequence_memory_params memory = memory_params(e);
+    e->info.context_bytes += qr_sequence_memory_bytes(&memory);
     return QUIRE_OK;
 }
 

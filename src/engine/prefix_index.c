@@ -68,8 +68,10 @@ static quire_status init(struct qr_prefix_index *x, const struct qr_prefix_index
 static quire_status check_params(const struct qr_prefix_index_params *params,
                                  struct quire_error *err)
 {
-    if (quire_kv_group_count(params->kv) == 0)
+    if (params->kv && quire_kv_group_count(params->kv) == 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "kv is no KV cache");
+    if (!params->kv && params->block_size == 0)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "kv is NULL, and block_size 0");
     if (params->max_nodes < 1 || params->max_nodes > INT32_MAX)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_nodes %u is not in 1 .. 2^31 - 1",
                        params->max_nodes);
@@ -84,7 +86,7 @@ quire_status qr_prefix_index_create(const struct qr_prefix_index_params *params,
 {
     *out = NULL;
     QR_TRY(check_params(params, err));
-    const uint32_t block_size = quire_kv_block_size(params->kv);
+    const uint32_t block_size = params->kv ? quire_kv_block_size(params->kv) : params->block_size;
     const uint32_t n_groups = quire_kv_group_count(params->kv);
     const uint64_t bytes = qr_prefix_index_bytes(block_size, n_groups, params->max_nodes);
     if (bytes > SIZE_MAX - QR_BUMP_ALIGN)

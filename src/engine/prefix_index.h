@@ -7,16 +7,18 @@
 /* Each node stands for the block_size tokens that follow its parent's (full node), or for fewer
  * (partial node, always a leaf). Roots are told apart by a salt, which separates clients, and a
  * variant of the keys (RoPE, adapter). A node lists one block per KV group, -1 where it has none,
- * and holds one reference to each. All memory is reserved at creation. Not thread-safe: the caller
- * locks. Lookups compare tokens and parent, so a collision of hashes never returns a wrong
- * block. */
+ * and holds one reference to each. In models without attention layers there are no groups: nodes
+ * have no blocks, and only checkpoints of states (state_memory.h) hang on them. All memory is
+ * reserved at creation. Not thread-safe: the caller locks. Lookups compare tokens and parent, so a
+ * collision of hashes never returns a wrong block. */
 struct qr_prefix_index;
 
 struct qr_prefix_index_params {
-    struct quire_kv_cache *kv;               /* borrowed, outlives the index */
-    uint32_t max_nodes;                      /* 1 .. 2^31 - 1 */
-    uint32_t hash_bits;                      /* 1 .. 128 = normal; few bits test collisions */
-    const uint64_t *key;                     /* [2] secret key of the hash; NULL = random */
+    struct quire_kv_cache *kv; /* borrowed, outlives the index; NULL: nodes have no blocks */
+    uint32_t block_size;       /* tokens of a full node; with kv its block size, and not read */
+    uint32_t max_nodes;        /* 1 .. 2^31 - 1 */
+    uint32_t hash_bits;        /* 1 .. 128 = normal; few bits test collisions */
+    const uint64_t *key;       /* [2] secret key of the hash; NULL = random */
     const struct quire_allocator *allocator; /* borrowed, outlives the index; NULL = C library */
     struct qr_embedding_table *embeddings;   /* of negative tokens; borrowed; NULL = none */
 };

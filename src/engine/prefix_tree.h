@@ -42,7 +42,7 @@ struct qr_prefix_entry {
 struct qr_prefix_index {
     const struct quire_allocator *allocator;
     size_t bytes;              /* of the allocation that holds everything */
-    struct quire_kv_cache *kv; /* borrowed */
+    struct quire_kv_cache *kv; /* borrowed; NULL: no groups */
     uint32_t block_size, n_groups, max_nodes, hash_bits;
     uint32_t n_nodes;
     uint32_t n_slots; /* slots used so far; later ones are uninitialized */

@@ -129,9 +129,8 @@ static uint32_t prefix_with_state(const struct qr_sequence_memory *m,
     return 0;
 }
 
-/* Finds the longest cached prefix that a sequence can continue. */
-static void find_prefix(const struct qr_sequence_memory *m, const struct qr_sequence_prefix *prefix,
-                        struct qr_prefix_match *match)
+void qr_sequence_find_prefix(const struct qr_sequence_memory *m,
+                             const struct qr_sequence_prefix *prefix, struct qr_prefix_match *match)
 {
     uint32_t n = prefix->n_reusable;
     do {
@@ -148,7 +147,7 @@ uint32_t qr_sequence_cached(const struct qr_sequence_memory *m,
     struct qr_prefix_match match;
     if (!m->index)
         return 0;
-    find_prefix(m, prefix, &match);
+    qr_sequence_find_prefix(m, prefix, &match);
     return match.n_tokens;
 }
 
@@ -163,7 +162,7 @@ struct qr_sequence *qr_sequence_begin(struct qr_sequence_memory *m,
     if (!m->index)
         return s;
     struct qr_prefix_match match;
-    find_prefix(m, prefix, &match);
+    qr_sequence_find_prefix(m, prefix, &match);
     if (match.n_tokens) {
         qr_prefix_index_touch(m->index, match.node);
         share_match(m, s, &match);

@@ -36,8 +36,8 @@ struct qr_sequence {
 
 struct qr_sequence_memory {
     const struct quire_allocator *allocator;
-    struct quire_kv_cache *kv;     /* borrowed; NULL: sequences have no memory */
-    struct qr_prefix_index *index; /* NULL without kv */
+    struct quire_kv_cache *kv;     /* borrowed; NULL: sequences have no blocks */
+    struct qr_prefix_index *index; /* NULL without kv and states */
     struct qr_state_memory states;
     uint32_t block_size, n_groups, max_tokens, max_blocks, n_sequences;
     uint32_t *windows;             /* [n_groups] tokens; 0 = full attention */
@@ -59,7 +59,13 @@ struct qr_sequence_prefix {
 struct qr_sequence *qr_sequence_begin(struct qr_sequence_memory *m,
                                       const struct qr_sequence_prefix *prefix);
 
-/* Length in tokens of the prefix that qr_sequence_begin() would take. */
+/* Finds the longest cached prefix that a sequence can continue, the one qr_sequence_begin() would
+ * take. Requires an index. */
+void qr_sequence_find_prefix(const struct qr_sequence_memory *m,
+                             const struct qr_sequence_prefix *prefix,
+                             struct qr_prefix_match *match);
+
+/* Its length in tokens; 0 without an index. */
 uint32_t qr_sequence_cached(const struct qr_sequence_memory *m,
                             const struct qr_sequence_prefix *prefix);
 

@@ -9,12 +9,24 @@ static uint32_t blocks_for(uint32_t tokens, uint32_t block_size)
     return tokens / block_size + (tokens % block_size != 0);
 }
 
-/* One node per block of the largest group, and one for a partial block of each sequence. If all
- * groups are windowed, a path has more nodes than blocks: then as many as the sequences have. */
-static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences,
-                           uint32_t max_tokens)
+static bool has_index(const struct qr_sequence_memory_params *p) { return p->kv || p->states; }
+
+static uint32_t block_size_of(const struct qr_sequence_memory_params *p)
 {
+    return p->kv ? quire_kv_block_size(p->kv) : p->states ? p->block_size : 1;
+}
+
+/* One node per block of the largest group, and one for a partial block of each sequence. If all
+ * groups are windowed, a path has more nodes than blocks: then as many as the sequences have.
+ * Without groups, one per block_size tokens of the cache's capacity. */
+static uint32_t node_count(const struct qr_sequence_memory_params *p)
+{
+    const struct quire_kv_cache *kv = p->kv;
     uint32_t most = 0, n_full = 0;
+    if (!kv) {
+        const uint64_t n = p->cache_tokens / p->block_size + 1 + p->n_sequences;
+        return n < INT32_MAX ? (uint32_t)n : INT32_MAX;
+    }
     for (uint32_t g = 0; g < quire_kv_group_count(kv); g++) {
         struct quire_kv_group_config config;
         if (quire_kv_get_group(kv, g, &config, NULL) != QUIRE_OK)
@@ -22,8 +34,8 @@ static uint32_t node_count(const struct quire_kv_cache *kv, uint32_t n_sequences
         most = config.n_blocks > most ? config.n_blocks : most;
         n_full += config.sliding_window == 0;
     }
-    const uint32_t path = n_full ? 0 : blocks_for(max_tokens, quire_kv_block_size(kv));
-    return most + n_sequences * (path + 1);
+    const uint32_t path = n_full ? 0 : blocks_for(p->max_tokens, quire_kv_block_size(kv));
+    return most + p->n_sequences * (path + 1);
 }
 
 static quire_status init_groups(struct qr_sequence_memory *m, struct quire_error *err)
@@ -54,7 +66,7 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
     *m = (struct qr_sequence_memory){
         .allocator = p->allocator,
         .kv = p->kv,
-        .block_size = p->kv ? quire_kv_block_size(p->kv) : 1,
+        .block_size = block_size_of(p),
         .n_groups = quire_kv_group_count(p->kv),
         .max_tokens = p->max_tokens,
         .n_sequences = p->n_sequences,
@@ -69,10 +81,11 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
     if (status == QUIRE_E_NOMEM)
         (void)qr_fail(err, status, "no memory for the block tables of %u sequences of %u tokens",
                       m->n_sequences, m->max_tokens);
-    if (status == QUIRE_OK && p->kv) {
+    if (status == QUIRE_OK && has_index(p)) {
         const struct qr_prefix_index_params index = {
             .kv = p->kv,
-            .max_nodes = node_count(p->kv, p->n_sequences, p->max_tokens),
+            .block_size = p->block_size,
+            .max_nodes = node_count(p),
             .hash_bits = p->hash_bits,
             .allocator = p->allocator,
             .embeddings = p->embeddings,
@@ -86,19 +99,21 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
     return status;
 }
 
-uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_sequences,
-                                  uint32_t max_tokens, uint32_t n_state_slots)
+uint64_t qr_sequence_memory_bytes(const struct qr_sequence_memory_params *p)
 {
-    if (!kv) /* no tables */
-        return n_sequences * sizeof(struct qr_sequence) + qr_state_memory_bytes(n_state_slots, 0);
-    const uint32_t block_size = quire_kv_block_size(kv), n_groups = quire_kv_group_count(kv);
-    const uint64_t table = (uint64_t)blocks_for(max_tokens, block_size) * sizeof(int32_t);
+    const uint32_t block_size = block_size_of(p), n_groups = quire_kv_group_count(p->kv);
+    const uint64_t table = (uint64_t)blocks_for(p->max_tokens, block_size) * sizeof(int32_t);
     const uint64_t sequence =
         sizeof(struct qr_sequence) + n_groups * (sizeof(struct qr_sequence_group) + table);
-    const uint32_t n_nodes = node_count(kv, n_sequences, max_tokens);
-    const uint64_t states = n_state_slots ? qr_state_memory_bytes(n_state_slots, n_nodes) : 0;
-    return n_sequences * sequence + n_groups * (sizeof(uint32_t) + sizeof(int32_t)) +
-           qr_prefix_index_bytes(block_size, n_groups, n_nodes) + states;
+    uint64_t bytes = p->n_sequences * sequence + n_groups * (sizeof(uint32_t) + sizeof(int32_t));
+    if (!has_index(p))
+        return bytes;
+    struct quire_state_pool_info pool = { .struct_size = sizeof pool };
+    const uint32_t n_nodes = node_count(p);
+    bytes += qr_prefix_index_bytes(block_size, n_groups, n_nodes);
+    if (p->states && quire_state_pool_get_info(p->states, &pool) == QUIRE_OK)
+        bytes += qr_state_memory_bytes(pool.n_slots, n_nodes);
+    return bytes;
 }
 
 void qr_sequence_memory_free(struct qr_sequence_memory *m)

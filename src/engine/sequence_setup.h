@@ -5,10 +5,12 @@
 #include "engine/sequence_memory.h"
 
 struct qr_sequence_memory_params {
-    /* NULL for encoders, whose sequences are open for one step each, and for models that have
-     * recurrent layers only */
+    /* NULL for models without attention layers, and for encoders, whose sequences are open for one
+     * step each and are not cached */
     struct quire_kv_cache *kv;
     struct quire_state_pool *states; /* borrowed; more slots than sequences; NULL = none */
+    uint32_t block_size;             /* of the prefix index without kv */
+    uint64_t cache_tokens;           /* that the prefix index has nodes for without kv */
     uint32_t n_sequences;            /* that are open at a time */
     uint32_t max_tokens;             /* of one sequence */
     uint32_t hash_bits;              /* of the prefix index */
@@ -23,8 +25,7 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
 /* Frees open sequences and the prefix cache too; safe on zeroes. */
 void qr_sequence_memory_free(struct qr_sequence_memory *m);
 
-/* Bytes that qr_sequence_memory_init() allocates; n_state_slots of params.states. */
-uint64_t qr_sequence_memory_bytes(const struct quire_kv_cache *kv, uint32_t n_sequences,
-                                  uint32_t max_tokens, uint32_t n_state_slots);
+/* Bytes that qr_sequence_memory_init() allocates. */
+uint64_t qr_sequence_memory_bytes(const struct qr_sequence_memory_params *params);
 
 #endif

@@ -3,6 +3,7 @@
 #include "engine/state_memory.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "recurrent/state_pool.h"
 
 /* The calls of the pool below cannot fail: slots are valid and allocated. */
 
@@ -30,6 +31,7 @@ quire_status qr_state_memory_init(struct qr_state_memory *m, struct quire_state_
     m->pool = pool;
     m->index = index;
     m->n_slots = info.n_slots;
+    m->state_bytes = info.state_bytes;
     m->max_nodes = index ? index->max_nodes : 0;
     m->owner = qr_alloc(allocator, m->n_slots, sizeof *m->owner);
     m->checkpoint = qr_alloc(allocator, m->max_nodes, sizeof *m->checkpoint);
@@ -77,16 +79,28 @@ static bool evict(struct qr_state_memory *m)
     return true;
 }
 
-int32_t qr_state_open(struct qr_state_memory *m)
+int32_t qr_state_open_free(struct qr_state_memory *m)
 {
     int32_t slot;
+    return m->pool && quire_state_pool_alloc(m->pool, &slot, NULL) == QUIRE_OK ? slot
+                                                                               : QR_STATE_NONE;
+}
+
+int32_t qr_state_open(struct qr_state_memory *m)
+{
     if (!m->pool)
         return QR_STATE_NONE;
     do {
-        if (quire_state_pool_alloc(m->pool, &slot, NULL) == QUIRE_OK)
+        const int32_t slot = qr_state_open_free(m);
+        if (slot != QR_STATE_NONE)
             return slot;
     } while (evict(m));
     return QR_STATE_NONE;
+}
+
+void *qr_state_data(const struct qr_state_memory *m, int32_t slot)
+{
+    return qr_state_pool_slot(m->pool, slot);
 }
 
 void qr_state_close(struct qr_state_memory *m, int32_t slot)

@@ -19,6 +19,7 @@ struct qr_state_memory {
     struct quire_state_pool *pool; /* borrowed; NULL: the model has no recurrent layers */
     struct qr_prefix_index *index; /* borrowed; NULL: there are no checkpoints */
     uint32_t n_slots, max_nodes;
+    uint64_t state_bytes;  /* of one state */
     qr_prefix_node *owner; /* [n_slots] node of the checkpoint in a slot, else QR_PREFIX_NONE */
     int32_t *checkpoint;   /* [max_nodes] slot of a node's checkpoint, else QR_STATE_NONE */
     uint64_t n_taken;      /* sequences that began at a checkpoint */
@@ -38,6 +39,12 @@ uint64_t qr_state_memory_bytes(uint32_t n_slots, uint32_t max_nodes);
  * pool, or if every slot belongs to a running sequence. */
 int32_t qr_state_open(struct qr_state_memory *m);
 void qr_state_close(struct qr_state_memory *m, int32_t slot);
+
+/* Slot that is free, for a checkpoint; QR_STATE_NONE: no slot is, and no checkpoint gives way. */
+int32_t qr_state_open_free(struct qr_state_memory *m);
+
+/* The state in a slot: state_bytes bytes, the same layout at every ISA level. */
+void *qr_state_data(const struct qr_state_memory *m, int32_t slot);
 
 /* Copies the state of a sequence to that of another one. */
 void qr_state_fork(struct qr_state_memory *m, int32_t to, int32_t from);

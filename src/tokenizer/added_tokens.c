@@ -56,8 +56,9 @@ quire_status qr_added_tokens_build(struct quire_tokenizer *t, struct quire_error
             return qr_fail(err, QUIRE_E_LIMIT, "added token %u has %u bytes, at most %d", i,
                            tok->text_size, MAX_ADDED_TOKEN_BYTES);
         /* U+2581 of a user-defined token matches a plain space of the input */
-        const bool spaced = t->kind == QR_VOCAB_SENTENCEPIECE_BPE && !tok->special &&
-                            tok->bytes_offset != tok->text_offset &&
+        const bool metaspaces =
+            t->kind == QR_VOCAB_SENTENCEPIECE_BPE || t->kind == QR_VOCAB_UNIGRAM;
+        const bool spaced = metaspaces && !tok->special && tok->bytes_offset != tok->text_offset &&
                             !(tok->match & QR_TOKEN_NOT_NORMALIZED);
         if (!add_text(t, tok->text_offset, tok->text_size, (int32_t)i) ||
             (spaced && !add_text(t, tok->bytes_offset, tok->bytes_size, (int32_t)i)))

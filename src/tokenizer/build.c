@@ -7,7 +7,9 @@
 #include "tokenizer/merges.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/special_tokens.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/vocab.h"
+#include <string.h>
 
 static quire_status copy_templates(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
                                    struct quire_error *err)
@@ -29,7 +31,9 @@ static void copy_settings(struct quire_tokenizer *t, const struct qr_vocab_spec 
     t->ignore_merges = spec->ignore_merges;
     t->nfc = spec->nfc;
     t->split_at_spaces = spec->split_at_spaces;
+    t->split_at_white_space = spec->split_at_white_space;
     t->remove_extra_whitespaces = spec->remove_extra_whitespaces;
+    t->keep_leading_space = spec->keep_leading_space;
     t->fuse_unk = spec->fuse_unk;
     t->prepend_scheme = spec->prepend_scheme;
     t->strip_prepended_space = spec->strip_prepended_space;
@@ -38,6 +42,21 @@ static void copy_settings(struct quire_tokenizer *t, const struct qr_vocab_spec 
     t->strip_accents = spec->strip_accents;
     t->lowercase = spec->lowercase;
     t->max_word_chars = spec->max_word_chars;
+}
+
+static quire_status build_unigram(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
+                                  struct quire_error *err)
+{
+    qr_merges_find_inner_spaces(t);
+    QR_TRY(qr_unigram_build(t, spec, err));
+    if (!spec->charsmap)
+        return QUIRE_OK;
+    t->charsmap_size = spec->charsmap_size;
+    t->charsmap = qr_alloc(t->a, t->charsmap_size, 1);
+    if (!t->charsmap)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
+    memcpy(t->charsmap, spec->charsmap, t->charsmap_size);
+    return QUIRE_OK;
 }
 
 static quire_status build(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
@@ -56,8 +75,9 @@ static quire_status build(struct quire_tokenizer *t, const struct qr_vocab_spec 
     QR_TRY(qr_vocab_index_texts(t, err));
     if (t->kind != QR_VOCAB_WORDPIECE) {
         QR_TRY(qr_vocab_find_byte_tokens(t, err));
-        QR_TRY(t->merge_by_score ? qr_merges_order_by_score(t, spec, err)
-                                 : qr_merges_add(t, spec, err));
+        QR_TRY(t->kind == QR_VOCAB_UNIGRAM ? build_unigram(t, spec, err)
+               : t->merge_by_score         ? qr_merges_order_by_score(t, spec, err)
+                                           : qr_merges_add(t, spec, err));
     }
     qr_special_tokens_find_eog(t);
     QR_TRY(qr_added_tokens_build(t, err));

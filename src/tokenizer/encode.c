@@ -7,7 +7,7 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/encoder.h"
-#include "tokenizer/sentencepiece_bpe.h"
+#include "tokenizer/sentencepiece.h"
 #include "tokenizer/white_space.h"
 #include "tokenizer/wordpiece.h"
 #include <utf8proc.h>
@@ -28,7 +28,8 @@ static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size
     case QR_VOCAB_BYTE_LEVEL_BPE:
         return qr_encode_byte_level_bpe(e, s, n, at_start);
     case QR_VOCAB_SENTENCEPIECE_BPE:
-        return qr_encode_sentencepiece_bpe(e, s, n, at_start);
+    case QR_VOCAB_UNIGRAM:
+        return qr_encode_sentencepiece(e, s, n, at_start);
     case QR_VOCAB_WORDPIECE:
         return qr_encode_wordpiece(e, s, n);
     }

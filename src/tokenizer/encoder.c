@@ -20,6 +20,7 @@ void qr_encoder_free(struct qr_encoder *e)
 {
     const struct quire_allocator *a = e->t->a;
     qr_free(a, e->symbols, e->cap_symbols, sizeof *e->symbols);
+    qr_free(a, e->ends, e->cap_ends, sizeof *e->ends);
     qr_free(a, e->heap, e->cap_heap, sizeof *e->heap);
     qr_free(a, e->repaired.data, e->repaired.cap, 1);
     qr_free(a, e->normalized.data, e->normalized.cap, 1);

@@ -71,7 +71,7 @@ static quire_status add_merge(struct quire_tokenizer *t, const struct qr_spec_me
             return qr_fail(err, QUIRE_E_FORMAT, "merges %u and %zu are the same",
                            t->merges[i & (t->n_merge_slots - 1)].rank, rank);
     t->merges[i & (t->n_merge_slots - 1)] = (struct qr_merge){ key, (uint32_t)rank, merged };
-    t->merges_cross_spaces = t->merges_cross_spaces ||
+    t->tokens_cross_spaces = t->tokens_cross_spaces ||
                              has_inner_space(qr_token_text(t, merged), t->tokens[merged].text_size);
     return QUIRE_OK;
 }
@@ -110,9 +110,15 @@ quire_status qr_merges_order_by_score(struct quire_tokenizer *t, const struct qr
         memcpy(&bits, &score, sizeof bits);
         const uint32_t ascending = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
         t->score_rank[i] = ~ascending;
-        if (qr_token_is_normal(t, (int32_t)i) &&
-            has_inner_space(qr_token_text(t, (int32_t)i), t->tokens[i].text_size))
-            t->merges_cross_spaces = true;
     }
+    qr_merges_find_inner_spaces(t);
     return QUIRE_OK;
+}
+
+void qr_merges_find_inner_spaces(struct quire_tokenizer *t)
+{
+    for (uint32_t i = 0; i < t->n_tokens && !t->tokens_cross_spaces; i++)
+        t->tokens_cross_spaces =
+            qr_token_is_normal(t, (int32_t)i) &&
+            has_inner_space(qr_token_text(t, (int32_t)i), t->tokens[i].text_size);
 }

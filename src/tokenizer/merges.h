@@ -27,4 +27,7 @@ quire_status qr_merges_add(struct quire_tokenizer *t, const struct qr_vocab_spec
 quire_status qr_merges_order_by_score(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
                                       struct quire_error *err);
 
+/* Sets tokens_cross_spaces from all normal tokens. */
+void qr_merges_find_inner_spaces(struct quire_tokenizer *t);
+
 #endif

@@ -5,6 +5,7 @@
 #include "format/gguf.h"
 #include "format/gguf_meta.h"
 #include "tokenizer/build.h"
+#include "tokenizer/charsmap.h"
 #include "tokenizer/known_tokens.h"
 #include "tokenizer/pretokenizer_presets.h"
 #include "tokenizer/types.h"
@@ -43,13 +44,14 @@ static quire_status read_tokens(struct qr_vocab_spec *spec, const struct qr_gguf
 {
     struct qr_gguf_array texts, types, scores;
     bool has_types, has_scores;
+    const bool scored = spec->merge_by_score || spec->kind == QR_VOCAB_UNIGRAM;
     QR_TRY(qr_gguf_get_array(f, KEY("tokens"), &texts, err));
     if (texts.count > QR_MAX_TOKENS)
         return qr_fail(err, QUIRE_E_LIMIT, KEY("tokens") " has %zu entries, at most %d",
                        texts.count, QR_MAX_TOKENS);
     QR_TRY(get_token_array(f, KEY("token_type"), texts.count, &types, &has_types, err));
     QR_TRY(get_token_array(f, KEY("scores"), texts.count, &scores, &has_scores, err));
-    if (spec->merge_by_score && !has_scores)
+    if (scored && !has_scores)
         return qr_fail(err, QUIRE_E_FORMAT, KEY("scores") " is missing");
     spec->n_tokens = texts.count;
     spec->tokens = qr_arena_alloc(&spec->arena, texts.count, sizeof *spec->tokens);
@@ -66,9 +68,9 @@ static quire_status read_tokens(struct qr_vocab_spec *spec, const struct qr_gguf
         if (type < 0 || type > QUIRE_TOKEN_BYTE)
             return qr_fail(err, QUIRE_E_FORMAT, KEY("token_type") "[%zu] = %lld is unknown", i,
                            (long long)type);
-        if (spec->merge_by_score && !qr_gguf_array_f32(&scores, i, &tok->score))
+        if (scored && !qr_gguf_array_f32(&scores, i, &tok->score))
             return qr_fail(err, QUIRE_E_FORMAT, KEY("scores") " is not an array of numbers");
-        if (!has_types && spec->merge_by_score && qr_byte_token_value(s.data, s.size) >= 0)
+        if (!has_types && scored && qr_byte_token_value(s.data, s.size) >= 0)
             type = QUIRE_TOKEN_BYTE;
         tok->text = s.data;
         tok->size = s.size;
@@ -212,6 +214,40 @@ static quire_status read_sentencepiece_bpe(struct qr_vocab_spec *spec, const str
                         spec->special[QUIRE_SPECIAL_EOS], false, err);
 }
 
+static quire_status read_charsmap(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                                  struct quire_error *err)
+{
+    static const char key[] = KEY("precompiled_charsmap");
+    struct qr_gguf_array bytes;
+    if (!qr_gguf_has(f, key))
+        return QUIRE_OK;
+    QR_TRY(qr_gguf_get_array(f, key, &bytes, err));
+    if (bytes.type != QR_GGUF_U8 && bytes.type != QR_GGUF_I8)
+        return qr_fail(err, QUIRE_E_FORMAT, "%s is not an array of bytes", key);
+    return qr_charsmap_read(spec, bytes.data, bytes.count, key, err);
+}
+
+static quire_status read_unigram(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                                 struct quire_error *err)
+{
+    bool prepend;
+    spec->kind = QR_VOCAB_UNIGRAM;
+    spec->fuse_unk = true;
+    QR_TRY(read_tokens(spec, f, err));
+    QR_TRY(read_special_ids(spec, f, err));
+    default_id(spec, QUIRE_SPECIAL_EOS, "</s>");
+    default_id(spec, QUIRE_SPECIAL_UNK, "<unk>");
+    default_id(spec, QUIRE_SPECIAL_PAD, "<pad>");
+    QR_TRY(read_charsmap(spec, f, err));
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("add_space_prefix"), true, &prepend, err));
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("remove_extra_whitespaces"), false,
+                               &spec->remove_extra_whitespaces, err));
+    spec->prepend_scheme = prepend ? QR_PREPEND_ALWAYS : QR_PREPEND_NEVER;
+    spec->strip_prepended_space = prepend;
+    return read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], false,
+                        spec->special[QUIRE_SPECIAL_EOS], true, err);
+}
+
 /* GGUF has no key for lowercasing. A vocabulary without capital letters must be uncased: it could
  * not encode them. */
 static bool is_uncased(const struct qr_vocab_spec *spec)
@@ -299,10 +335,11 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
         QR_TRY(read_sentencepiece_bpe(spec, f, err));
     else if (equals(&model, "bert"))
         QR_TRY(read_wordpiece(spec, f, err));
+    else if (equals(&model, "t5"))
+        QR_TRY(read_unigram(spec, f, err));
     else
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "tokenizer model \"%.*s\"%s is not supported",
-                       (int)(model.size < 60 ? model.size : 60), model.data,
-                       equals(&model, "t5") ? " (Unigram)" : "");
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "tokenizer model \"%.*s\" is not supported",
+                       (int)(model.size < 60 ? model.size : 60), model.data);
     return read_templates(spec, f, err);
 }
 

@@ -3,6 +3,7 @@
 #include "tokenizer/sentencepiece_model.h"
 #include "base/error.h"
 #include "base/reader.h"
+#include "tokenizer/charsmap.h"
 #include <string.h>
 
 #define FILE_NAME "tokenizer.model"
@@ -25,7 +26,7 @@ enum {
     NORMALIZER_REMOVE_EXTRA_WHITESPACES = 4,
     NORMALIZER_ESCAPE_WHITESPACES = 5
 };
-enum { MODEL_TYPE_BPE = 2 };
+enum { MODEL_TYPE_UNIGRAM = 1, MODEL_TYPE_BPE = 2 };
 
 struct field {
     uint32_t number;
@@ -152,8 +153,8 @@ static quire_status read_normalizer(struct qr_vocab_spec *spec, struct qr_reader
     while (qr_reader_left(&r)) {
         QR_TRY(next_field(&r, &f, err));
         if (f.number == NORMALIZER_PRECOMPILED_CHARSMAP && f.wire == WIRE_BYTES && f.data.size)
-            return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                           FILE_NAME ": normalization by precompiled_charsmap is not supported");
+            QR_TRY(qr_charsmap_read(spec, f.data.data, f.data.size,
+                                    FILE_NAME ": precompiled_charsmap", err));
         if (f.wire != WIRE_VARINT)
             continue;
         if (f.number == NORMALIZER_ADD_DUMMY_PREFIX)
@@ -185,7 +186,7 @@ quire_status qr_sentencepiece_model_read(struct qr_vocab_spec *spec, const uint8
 {
     struct qr_reader r = { .data = data, .size = size };
     struct field f;
-    uint64_t type = 1;
+    uint64_t type = MODEL_TYPE_UNIGRAM;
     bool prepend = true;
     size_t n = 0;
     /* defaults of the format */
@@ -211,9 +212,15 @@ quire_status qr_sentencepiece_model_read(struct qr_vocab_spec *spec, const uint8
         else
             QR_TRY(read_normalizer(spec, f.data, &prepend, err));
     }
-    if (type != MODEL_TYPE_BPE)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model type %llu%s is not supported",
-                       (unsigned long long)type, type == 1 ? " (Unigram)" : "");
+    if (type == MODEL_TYPE_UNIGRAM)
+        spec->kind = QR_VOCAB_UNIGRAM;
+    else if (type != MODEL_TYPE_BPE)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, FILE_NAME ": model type %llu is not supported",
+                       (unsigned long long)type);
+    else if (spec->charsmap)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       FILE_NAME ": normalization by precompiled_charsmap of a BPE model is not "
+                                 "supported");
     spec->prepend_scheme = prepend ? QR_PREPEND_ALWAYS : QR_PREPEND_NEVER;
     spec->strip_prepended_space = prepend;
     if (spec->special[QUIRE_SPECIAL_BOS] != QUIRE_TOKEN_NONE)

@@ -4,6 +4,7 @@
 #include "base/handle.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/types.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/vocab.h"
 #include <string.h>
 
@@ -14,6 +15,8 @@ void quire_tokenizer_close(struct quire_tokenizer *tok)
     const struct quire_allocator *a = tok->a;
     qr_free(a, tok->tokens, tok->n_tokens, sizeof *tok->tokens);
     qr_free(a, tok->pool, tok->pool_size, 1);
+    qr_unigram_free(tok);
+    qr_free(a, tok->charsmap, tok->charsmap_size, 1);
     qr_free(a, tok->score_rank, tok->n_tokens, sizeof *tok->score_rank);
     qr_free(a, tok->text_slots, tok->n_text_slots, sizeof *tok->text_slots);
     qr_free(a, tok->merges, tok->n_merge_slots, sizeof *tok->merges);

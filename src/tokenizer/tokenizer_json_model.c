@@ -28,7 +28,10 @@ static quire_status allocate_tokens(struct qr_vocab_spec *spec, const struct qr_
 {
     size_t n = 0;
     const size_t entries = qr_json_size(vocab) + qr_json_size(added);
-    for (struct qr_json_iter i = qr_json_iterate(vocab); qr_json_next(&i);) {
+    const bool listed = qr_json_is_array(vocab); /* ids are places */
+    if (listed)
+        n = qr_json_size(vocab);
+    for (struct qr_json_iter i = qr_json_iterate(vocab); !listed && qr_json_next(&i);) {
         uint32_t id;
         if (!qr_json_is_u32(i.value, &id))
             return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": id of \"%.60s\" is not a token id",
@@ -74,6 +77,26 @@ static quire_status add_vocab(struct qr_vocab_spec *spec, const struct qr_json *
     return QUIRE_OK;
 }
 
+/* model.vocab of a Unigram model: a list of [text, score]; the place is the id. */
+static quire_status add_scored_vocab(struct qr_vocab_spec *spec, const struct qr_json *vocab,
+                                     bool byte_fallback, struct quire_error *err)
+{
+    for (struct qr_json_iter i = qr_json_iterate(vocab); qr_json_next(&i);) {
+        const struct qr_json *text = qr_json_at(i.value, 0), *score = qr_json_at(i.value, 1);
+        struct qr_spec_token *tok = &spec->tokens[i.index];
+        if (!qr_json_is_array(i.value) || !qr_json_is_string(text) || !qr_json_is_number(score))
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           FILE_NAME ": model.vocab[%zu] is not a text with a score", i.index);
+        tok->text = qr_json_string(text);
+        tok->size = qr_json_string_size(text);
+        tok->score = (float)qr_json_number(score);
+        tok->type = byte_fallback && qr_byte_token_value(tok->text, tok->size) >= 0
+                        ? QUIRE_TOKEN_BYTE
+                        : QUIRE_TOKEN_NORMAL;
+    }
+    return QUIRE_OK;
+}
+
 static quire_status add_added_tokens(struct qr_vocab_spec *spec, const struct qr_json *added,
                                      const char *unk, struct quire_error *err)
 {
@@ -104,6 +127,30 @@ static quire_status add_added_tokens(struct qr_vocab_spec *spec, const struct qr
                                (single_word ? QR_TOKEN_SINGLE_WORD : 0) |
                                (normalized ? 0 : QR_TOKEN_NOT_NORMALIZED));
     }
+    return QUIRE_OK;
+}
+
+static quire_status read_unigram(struct qr_vocab_spec *spec, const struct qr_json *model,
+                                 const struct qr_json *added, struct quire_error *err)
+{
+    const struct qr_json *vocab = qr_json_get(model, "vocab"), *unk = qr_json_get(model, "unk_id");
+    bool byte_fallback = false;
+    uint32_t id = 0;
+    if (!qr_json_is_array(vocab))
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.vocab is not an array");
+    QR_TRY(get_bool(model, "byte_fallback", &byte_fallback, err));
+    QR_TRY(allocate_tokens(spec, vocab, added, err));
+    QR_TRY(add_scored_vocab(spec, vocab, byte_fallback, err));
+    const bool has_unk = unk && !qr_json_is_null(unk);
+    if (has_unk && (!qr_json_is_u32(unk, &id) || id >= qr_json_size(vocab)))
+        return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": model.unk_id is not in the vocabulary");
+    QR_TRY(add_added_tokens(spec, added, has_unk ? spec->tokens[id].text : NULL, err));
+    if (has_unk) {
+        spec->special[QUIRE_SPECIAL_UNK] = id;
+        spec->tokens[id].type = QUIRE_TOKEN_UNKNOWN;
+    }
+    spec->kind = QR_VOCAB_UNIGRAM;
+    spec->fuse_unk = true;
     return QUIRE_OK;
 }
 
@@ -204,6 +251,8 @@ quire_status qr_tokenizer_json_read_model(struct qr_vocab_spec *spec, const stru
     if (added && !qr_json_is_null(added) && !qr_json_is_array(added))
         return qr_fail(err, QUIRE_E_FORMAT, FILE_NAME ": added_tokens is not an array");
     QR_TRY(qr_json_str(model, FILE_NAME, "type", &type, &state, err));
+    if (strcmp(type, "Unigram") == 0)
+        return read_unigram(spec, model, added, err);
     if (strcmp(type, "BPE") != 0 && strcmp(type, "WordPiece") != 0)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        FILE_NAME ": model type \"%.60s\" is not supported", type);

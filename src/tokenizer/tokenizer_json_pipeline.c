@@ -3,6 +3,7 @@
 #include "tokenizer/tokenizer_json_pipeline.h"
 #include "base/error.h"
 #include "format/json.h"
+#include "tokenizer/charsmap.h"
 #include "tokenizer/pretokenizer_presets.h"
 #include "tokenizer/tokenizer_json_pair.h"
 #include <string.h>
@@ -19,6 +20,8 @@ struct pipeline {
     struct quire_error *err;
     bool replaces_spaces; /* a normalizer replaces spaces by U+2581 */
     bool byte_level, metaspace, bert_normalizer, bert_pre;
+    /* of Unigram models: white space at the end, at the beginning, and runs of spaces */
+    bool strips_right, strips_left, collapses, white_space_split;
 };
 
 static quire_status unsupported(const struct pipeline *p, const char *part, const char *what)
@@ -77,6 +80,46 @@ static quire_status read_bert_normalizer(struct pipeline *p, const struct qr_jso
     return get_bool(p, step, "strip_accents", &spec->strip_accents);
 }
 
+/* Replace of " {2,}", runs of spaces. */
+static bool is_collapse(const struct qr_json *step)
+{
+    const char *regex = qr_json_string(qr_json_get(qr_json_get(step, "pattern"), "Regex"));
+    const char *content = qr_json_string(qr_json_get(step, "content"));
+    return regex && content && strcmp(regex, " {2,}") == 0 &&
+           (strcmp(content, " ") == 0 || strcmp(content, QR_METASPACE) == 0);
+}
+
+static bool is_unigram_normalizer(const char *type, const struct qr_json *step)
+{
+    return strcmp(type, "Precompiled") == 0 || strcmp(type, "Strip") == 0 ||
+           (strcmp(type, "Replace") == 0 && is_collapse(step));
+}
+
+/* The steps of converted SentencePiece models. The map comes first, as in encoding. */
+static quire_status read_unigram_normalizer(struct pipeline *p, const struct qr_json *step,
+                                            const char *type)
+{
+    if (strcmp(type, "Replace") == 0) {
+        p->collapses = true;
+        return QUIRE_OK;
+    }
+    if (strcmp(type, "Strip") == 0) {
+        p->strips_left = p->strips_right = true;
+        QR_TRY(get_bool(p, step, "strip_left", &p->strips_left));
+        return get_bool(p, step, "strip_right", &p->strips_right);
+    }
+    const struct qr_json *map = qr_json_get(step, "precompiled_charsmap");
+    if (p->spec->charsmap || p->spec->nfc || p->strips_right || p->collapses)
+        return unsupported(p, "normalizer Precompiled", "after another step");
+    if (!map || qr_json_is_null(map))
+        return QUIRE_OK;
+    if (!qr_json_is_string(map))
+        return qr_fail(p->err, QUIRE_E_FORMAT,
+                       FILE_NAME ": normalizer.precompiled_charsmap is not a string");
+    return qr_charsmap_read_base64(p->spec, qr_json_string(map), qr_json_string_size(map),
+                                   FILE_NAME ": normalizer.precompiled_charsmap", p->err);
+}
+
 static quire_status on_normalizer(struct pipeline *p, const struct qr_json *step, const char *type)
 {
     if (strcmp(type, "NFC") == 0) {
@@ -86,6 +129,8 @@ static quire_status on_normalizer(struct pipeline *p, const struct qr_json *step
     if (strcmp(type, "BertNormalizer") == 0)
         return read_bert_normalizer(p, step);
     const char *content = NULL, *from = NULL;
+    if (p->spec->kind == QR_VOCAB_UNIGRAM && !p->metaspace && is_unigram_normalizer(type, step))
+        return read_unigram_normalizer(p, step, type);
     if (strcmp(type, "Prepend") == 0) {
         QR_TRY(get_str(p, step, "prepend", &content));
         if (content && strcmp(content, QR_METASPACE) == 0) {
@@ -208,6 +253,11 @@ static quire_status on_pre_tokenizer(struct pipeline *p, const struct qr_json *s
         p->bert_pre = true;
         return QUIRE_OK;
     }
+    if (strcmp(type, "WhitespaceSplit") == 0 && p->spec->kind == QR_VOCAB_UNIGRAM &&
+        !p->metaspace) {
+        p->white_space_split = true;
+        return QUIRE_OK;
+    }
     return unsupported(p, "pre_tokenizer", type);
 }
 
@@ -268,6 +318,28 @@ static quire_status on_post_processor(struct pipeline *p, const struct qr_json *
     return unsupported(p, "post_processor", type);
 }
 
+/* The ways to write what remove_extra_whitespaces of a SentencePiece model does. */
+static quire_status check_unigram(struct pipeline *p)
+{
+    struct qr_vocab_spec *spec = p->spec;
+    if (p->bert_pre || p->bert_normalizer || p->byte_level || spec->n_splits)
+        return unsupported(p, "pre_tokenizer or normalizer", "of this Unigram model");
+    if (!p->metaspace && !p->replaces_spaces)
+        return unsupported(p, "Unigram model", "without U+2581 for spaces");
+    if (spec->nfc && spec->charsmap)
+        return unsupported(p, "normalizer", "NFC with Precompiled");
+    if (p->strips_right != p->collapses && !p->white_space_split)
+        return unsupported(p, "normalizer", "Strip or Replace of \" {2,}\" without the other");
+    /* Metaspace sees the words one by one */
+    if (p->white_space_split && spec->prepend_scheme != QR_PREPEND_UNLESS_SPACE)
+        return unsupported(p, "pre_tokenizer WhitespaceSplit", "without a space before each word");
+    spec->remove_extra_whitespaces = p->collapses || p->white_space_split;
+    spec->keep_leading_space = !p->strips_left && !p->white_space_split;
+    spec->split_at_white_space = p->white_space_split;
+    spec->strip_prepended_space = spec->prepend_scheme != QR_PREPEND_NEVER;
+    return QUIRE_OK;
+}
+
 /* Checks that the steps fit the model and each other. */
 static quire_status check_pipeline(struct pipeline *p)
 {
@@ -279,6 +351,8 @@ static quire_status check_pipeline(struct pipeline *p)
         spec->strip_prepended_space = true;
         return QUIRE_OK;
     }
+    if (spec->kind == QR_VOCAB_UNIGRAM)
+        return check_unigram(p);
     if (p->bert_pre || p->bert_normalizer)
         return unsupported(p, "BertPreTokenizer or BertNormalizer", "with a BPE model");
     if (p->byte_level) {

@@ -26,6 +26,7 @@ enum qr_vocab_kind {
     QR_VOCAB_BYTE_LEVEL_BPE,    /* merges over bytes; texts use GPT-2's byte-level alphabet */
     QR_VOCAB_SENTENCEPIECE_BPE, /* merges over characters; a space is U+2581 */
     QR_VOCAB_WORDPIECE,         /* greedy longest match inside each word */
+    QR_VOCAB_UNIGRAM,           /* highest sum of scores; a space is U+2581 */
 };
 
 /* When a space is prepended to a fragment, i.e. to the text between two added tokens. */
@@ -73,13 +74,18 @@ struct qr_vocab_spec {
     struct qr_spec_merge *merges; /* [rank] */
     size_t n_merges;
 
-    bool merge_by_score;  /* SENTENCEPIECE_BPE: two neighbors merge if their concatenation is a
+    bool merge_by_score; /* SENTENCEPIECE_BPE: two neighbors merge if their concatenation is a
                             token; the highest score merges first. There is no list of merges */
-    bool ignore_merges;   /* BYTE_LEVEL_BPE: a piece that is a token as a whole is not merged */
-    bool nfc;             /* normalizes text to NFC first */
-    bool split_at_spaces; /* SENTENCEPIECE_BPE: a piece begins at every space, also inside a run */
-    bool remove_extra_whitespaces; /* SENTENCEPIECE_BPE: no leading, trailing or repeated spaces */
-    bool fuse_unk; /* SENTENCEPIECE_BPE: consecutive unknown characters give one unknown token */
+    bool ignore_merges;  /* BYTE_LEVEL_BPE: a piece that is a token as a whole is not merged */
+    bool nfc;            /* normalizes text to NFC first */
+    /* SENTENCEPIECE_BPE, UNIGRAM */
+    bool split_at_spaces;          /* a piece begins at every space, also inside a run */
+    bool split_at_white_space;     /* white space of all kinds is a space */
+    bool remove_extra_whitespaces; /* no leading, trailing or repeated spaces */
+    bool keep_leading_space;       /* one of them stays then */
+    bool fuse_unk;                 /* consecutive unknown characters give one unknown token */
+    const uint8_t *charsmap;       /* UNIGRAM: normalizer (charsmap.h); NULL = none */
+    size_t charsmap_size;
     enum qr_prepend_scheme prepend_scheme;
     bool strip_prepended_space; /* the detokenizer drops the prepended space */
 
@@ -120,6 +126,22 @@ struct qr_merge {
     int32_t id; /* of the merged token; QUIRE_TOKEN_NONE in an empty slot */
 };
 
+/* UNIGRAM */
+struct qr_unigram {
+    float *scores;     /* [id] */
+    uint32_t *by_text; /* [n_by_text] of n_tokens, normal tokens in ascending order of bytes */
+    uint32_t n_by_text;
+    uint32_t by_first_byte[257]; /* index of the first token with at least this first byte */
+    double unknown_score;        /* of a character that is no token */
+};
+
+/* The best segmentation found so far of the bytes before a position. */
+struct qr_unigram_end {
+    double score;
+    int32_t id; /* of its last token; QUIRE_TOKEN_NONE: an unknown character */
+    uint32_t begin;
+};
+
 /* Text that is matched in the input before normalization and pre-tokenization. */
 struct qr_added_token {
     const char *text;
@@ -134,10 +156,10 @@ struct quire_tokenizer {
 
     /* see qr_vocab_spec */
     enum qr_vocab_kind kind;
-    bool merge_by_score, ignore_merges, nfc, split_at_spaces, remove_extra_whitespaces, fuse_unk,
-        strip_prepended_space;
+    bool merge_by_score, ignore_merges, nfc, split_at_spaces, split_at_white_space,
+        remove_extra_whitespaces, keep_leading_space, fuse_unk, strip_prepended_space;
     bool clean_text, isolate_cjk, strip_accents, lowercase;
-    bool merges_cross_spaces; /* SENTENCEPIECE_BPE: a token has a space after another character */
+    bool tokens_cross_spaces; /* a token has a space after another character */
     enum qr_prepend_scheme prepend_scheme;
     uint32_t max_word_chars;
 
@@ -160,6 +182,9 @@ struct quire_tokenizer {
     bool starts_added_token[256]; /* whether an added token begins with this byte */
 
     struct qr_pretokenizer *pretokenizer; /* BYTE_LEVEL_BPE */
+    struct qr_unigram unigram;            /* UNIGRAM */
+    uint8_t *charsmap;                    /* its normalizer; NULL = none */
+    size_t charsmap_size;
 
     int32_t special[QUIRE_N_SPECIAL];
     int32_t prefix_ids[QR_MAX_AFFIX], suffix_ids[QR_MAX_AFFIX], pair_ids[QR_MAX_AFFIX];
@@ -201,11 +226,13 @@ struct qr_encoder {
     struct qr_merge_candidate *heap;
     size_t n_heap, cap_heap;
     struct qr_bytes repaired;   /* fragment with ill-formed UTF-8 replaced */
-    struct qr_bytes normalized; /* after NFC */
+    struct qr_bytes normalized; /* after NFC or the map of characters */
     struct qr_bytes prefixed;   /* after prepending a space or removing extra ones */
     struct qr_bytes piece;      /* text of the piece that is merged, in the vocabulary's alphabet */
     bool after_unk;             /* the last symbol was unknown */
-    int32_t *code_points;       /* scratch of the NFC normalizer */
+    struct qr_unigram_end *ends; /* of a piece, by bytes */
+    size_t cap_ends;
+    int32_t *code_points; /* scratch of the NFC normalizer */
     size_t cap_code_points;
     void *pretokenizer_scratch;
 };

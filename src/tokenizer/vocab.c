@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/known_tokens.h"
+#include "tokenizer/unigram.h"
 #include <math.h>
 #include <string.h>
 
@@ -212,5 +213,6 @@ uint64_t qr_vocab_bytes(const struct quire_tokenizer *t)
     return (uint64_t)t->n_tokens *
                (sizeof *t->tokens + (t->score_rank ? sizeof *t->score_rank : 0)) +
            t->pool_size + t->n_text_slots * sizeof *t->text_slots +
-           t->n_merge_slots * sizeof *t->merges + t->cap_added * sizeof *t->added;
+           t->n_merge_slots * sizeof *t->merges + qr_unigram_bytes(t) + t->charsmap_size +
+           t->cap_added * sizeof *t->added;
 }

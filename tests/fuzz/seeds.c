@@ -5,6 +5,7 @@
  * named after the defect; several are defects that readers of other programs had. */
 #include "packed_files.h"
 #include "seeds_adapter.h"
+#include "seeds_edits.h"
 #include "tiny_model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,7 @@ static void gguf_models(void)
         { "llama-f32", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
         { "llama-q8_0", { NULL, 2, 32, 2, 2, 32, 64, 8, TINY_SENTENCEPIECE, false } },
         { "llama-wordpiece", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE, false } },
+        { "llama-unigram", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_UNIGRAM, false } },
         { "llama-bytes", { NULL, 1, 8, 2, 2, 8, 64, 0, TINY_BYTES, false } },
         { "gemma", { "gemma", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
         { "granite", { "granite", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
@@ -397,55 +399,6 @@ static void tokenizer_calls(void)
     }
 }
 
-/* An input that edits a valid file. */
-struct edits {
-    const char *name, *bytes;
-    size_t n;
-};
-
-static void save_edits(const char *target, const struct edits *edits, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        struct fuzz_buffer b = { 0 };
-        fuzz_put(&b, edits[i].bytes, edits[i].n);
-        save(target, edits[i].name, &b);
-    }
-}
-
-static void pack_cache_edits(void)
-{
-    static const struct edits edits[] = {
-        { "valid", "", 0 },
-        { "magic", "\x00\x00\x00\x00", 4 },
-        { "version", "\x00\x08\x00\x03", 4 },
-        { "count", "\x00\x10\x00\xff", 4 },
-        { "entry", "\x00\x50\x00\xff", 4 },
-        { "panel", "\x01\x00\x04\x7f", 4 },
-        { "panel-with-checksum", "\x01\x00\x04\x7f\xfe", 5 },
-        { "truncated", "\x03\x10\x00\x00", 4 },
-        { "longer", "\x02\x10\x00\x00", 4 },
-        { "foreign", "\xff text", 6 },
-        { "empty", "\xff", 1 },
-    };
-    save_edits("pack_cache", edits, sizeof edits / sizeof *edits);
-}
-
-/* The first byte chooses the block size. 72 bytes of header, then the identity of about 300. */
-static void cache_file_edits(void)
-{
-    static const struct edits edits[] = {
-        { "valid", "\x01", 1 },
-        { "valid-other-blocks", "\x63", 1 },
-        { "magic", "\x01\x00\x00\x00\x00", 5 },
-        { "nodes", "\x01\x00\x10\x00\xff\xfe", 6 },
-        { "tokens-huge", "\x01\x00\x1f\x00\x7f\xfe", 6 },
-        { "table", "\x63\x00\x00\x02\x01\xfe", 6 },
-        { "rows-with-checksum", "\x63\x00\x00\x08\x7f\xfe", 6 },
-        { "foreign", "\x01\xff text", 7 },
-    };
-    save_edits("cache_file", edits, sizeof edits / sizeof *edits);
-}
-
 /* Header and data of fuzz_kv_scales.c; its model has 2 layers with 2 KV heads. */
 static void kv_scale_files(void)
 {
@@ -489,8 +442,7 @@ int main(int argc, char **argv)
     safetensors_bad();
     tokenizer_models();
     tokenizer_calls();
-    pack_cache_edits();
-    cache_file_edits();
+    edit_seeds(save);
     kv_scale_files();
     adapter_seeds(save);
     random_inputs("attention", 48, 250, "");

@@ -146,7 +146,7 @@ static uint32_t bytes_vocab(struct gguf_image *g)
     return n;
 }
 
-static uint32_t sentencepiece_vocab(struct gguf_image *g)
+static uint32_t sentencepiece_vocab(struct gguf_image *g, const char *model)
 {
     static const char *const pieces[] = {
         "<unk>", "<s>", "</s>", "<0x0A>", "<0xE2>",        "<0x80>",          "\xE2\x96\x81",
@@ -154,7 +154,7 @@ static uint32_t sentencepiece_vocab(struct gguf_image *g)
     };
     enum { N_PIECES = sizeof pieces / sizeof *pieces };
     const uint32_t n = N_PIECES + 26;
-    gguf_text(g, "tokenizer.ggml.model", "llama");
+    gguf_text(g, "tokenizer.ggml.model", model);
     gguf_array(g, "tokenizer.ggml.tokens", GGUF_STRING, n);
     for (unsigned i = 0; i < N_PIECES; i++)
         gguf_put_string(&g->keys, pieces[i]);
@@ -169,6 +169,18 @@ static uint32_t sentencepiece_vocab(struct gguf_image *g)
     gguf_u32(g, "tokenizer.ggml.bos_token_id", 1);
     gguf_u32(g, "tokenizer.ggml.eos_token_id", 2);
     return n;
+}
+
+/* The map has a root, a node of "A", and its value: the replacement at offset 0. */
+static uint32_t unigram_vocab(struct gguf_image *g)
+{
+    static const uint32_t units[] = { ('A' ^ 1) << 10, 3 << 10 | 1 << 8 | 'A', 1u << 31 };
+    gguf_array(g, "tokenizer.ggml.precompiled_charsmap", GGUF_U8, 4 + sizeof units + 2);
+    fuzz_put_number(&g->keys, sizeof units, 4);
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+        fuzz_put_number(&g->keys, units[i], 4);
+    fuzz_put(&g->keys, "a", 2);
+    return sentencepiece_vocab(g, "t5");
 }
 
 static uint32_t wordpiece_vocab(struct gguf_image *g)
@@ -204,7 +216,8 @@ static uint32_t wordpiece_vocab(struct gguf_image *g)
 uint32_t tiny_vocab(struct gguf_image *g, enum tiny_vocab kind)
 {
     return kind == TINY_BYTES           ? bytes_vocab(g)
-           : kind == TINY_SENTENCEPIECE ? sentencepiece_vocab(g)
+           : kind == TINY_SENTENCEPIECE ? sentencepiece_vocab(g, "llama")
+           : kind == TINY_UNIGRAM       ? unigram_vocab(g)
                                         : wordpiece_vocab(g);
 }
 

@@ -11,7 +11,15 @@ struct gguf_image {
     uint64_t n_keys, n_tensors;
 };
 
-enum { GGUF_U32 = 4, GGUF_I32 = 5, GGUF_F32 = 6, GGUF_BOOL = 7, GGUF_STRING = 8, GGUF_ARRAY = 9 };
+enum {
+    GGUF_U8 = 0,
+    GGUF_U32 = 4,
+    GGUF_I32 = 5,
+    GGUF_F32 = 6,
+    GGUF_BOOL = 7,
+    GGUF_STRING = 8,
+    GGUF_ARRAY = 9
+};
 
 void gguf_put_string(struct fuzz_buffer *b, const char *text);
 void gguf_key(struct gguf_image *g, const char *key, uint32_t type); /* the value follows */
@@ -31,6 +39,7 @@ enum tiny_vocab {
     TINY_BYTES,         /* byte-level BPE: 256 bytes, merges, special tokens */
     TINY_SENTENCEPIECE, /* 40 pieces with scores */
     TINY_WORDPIECE,
+    TINY_UNIGRAM, /* the pieces of TINY_SENTENCEPIECE; A is normalized to a */
 };
 struct tiny_shape {
     const char *arch; /* NULL = "llama"; another family with the same tensors */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_engine_recurrent.c - models with recurrent layers in the engine: the same tokens and logits,
  * bit for bit, in every schedule; states of forks; checkpoints in the prefix cache; errors. */
+#include "engine/prefix_check.h"
 #include "engine_jobs.h"
 #include "test_dir.h"
-#include <quire/engine_cache.h>
 
 enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
 
@@ -15,6 +15,7 @@ static const char *const models[] = {
     "../gguf_2026/qwen3_next-bf16.gguf",
 };
 static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";
+static const char *const without_attention = "../gguf_2026/mamba2-bf16.gguf";
 static const uint32_t chunks[] = { 1, 7, 16, 64, 512 /* whole prompts */ };
 enum { N_MODELS = sizeof models / sizeof models[0], N_CHUNKS = sizeof chunks / sizeof chunks[0] };
 
@@ -89,17 +90,16 @@ static void schedules(void **state)
                       models[i], (unsigned long long)seen.n_taken,
                       (unsigned long long)seen.n_preempted, (unsigned long long)seen.n_accepted,
                       (unsigned long long)seen.n_rejected);
-        const bool has_blocks = i != 1; /* without there is no prefix cache */
-        assert_true(has_blocks == (seen.n_taken > 0) && seen.n_preempted > 0);
+        assert_true(seen.n_taken > 0 && seen.n_preempted > 0);
         assert_true(seen.n_accepted > 0 && seen.n_rejected > 0);
     }
 }
 
 /* ---- Checkpoints */
 
-static struct quire_engine *open_hybrid(uint64_t kv_bytes)
+static struct quire_engine *open_states(const char *model, uint64_t kv_bytes)
 {
-    struct quire_engine_params p = params_for(hybrid);
+    struct quire_engine_params p = params_for(model);
     p.context_length = JOB_CONTEXT;
     p.block_size = BLOCK;
     p.max_seqs = 4;
@@ -125,15 +125,12 @@ static void fill_tokens(int32_t *tokens, uint32_t n)
 
 /* The next turn of a conversation continues behind the last token that was computed; the same
  * prompt, or one that parts from it, behind the last whole block of what is equal. */
-static void prefix_hits(void **state)
+static void check_prefix_hits(const char *model)
 {
-    (void)state;
     enum { PROMPT = 70 };
     int32_t tokens[128];
     static struct result first, again, other;
-    if (!need_shared())
-        skip();
-    struct quire_engine *e = open_hybrid(0);
+    struct quire_engine *e = open_states(model, 0);
     fill_tokens(tokens, PROMPT);
     struct quire_request_params p = prompt(tokens, PROMPT);
     generate(e, &p, &first);
@@ -164,25 +161,31 @@ static void prefix_hits(void **state)
     quire_engine_close(e);
 }
 
-/* More prefixes than checkpoints: the one used the longest ago goes, and results stay the same. */
-static void few_checkpoints(void **state)
+static void prefix_hits(void **state)
 {
     (void)state;
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < N_MODELS; i++)
+        check_prefix_hits(models[i]);
+}
+
+/* More prefixes than checkpoints: the one used the longest ago goes, and results stay the same. */
+static void check_few_checkpoints(const char *model)
+{
     enum { PROMPT = 40, N = 12 };
     int32_t tokens[PROMPT];
     static struct result expected[N], got;
-    if (!need_shared())
-        skip();
-    struct quire_engine *e = open_hybrid(0);
+    struct quire_engine *e = open_states(model, 0);
     struct quire_engine_info info = { .struct_size = sizeof info };
     assert_status(QUIRE_OK, quire_engine_get_info(e, &info));
     const uint64_t one = info.state_bytes / (info.max_seqs + info.n_state_checkpoints);
     assert_int_equal(info.n_state_checkpoints, 64);
     quire_engine_close(e);
-    e = open_hybrid(8 * 3 * (one + 1) + 400000);
+    e = open_states(model, 8 * 3 * (one + 1) + 400000);
     assert_status(QUIRE_OK, quire_engine_get_info(e, &info));
     assert_in_range(info.n_state_checkpoints, 1, 63);
-    assert_true(info.state_bytes < info.kv_bytes && info.kv_bytes <= info.kv_budget);
+    assert_true(info.state_bytes <= info.kv_bytes && info.kv_bytes <= info.kv_budget);
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < N; i++) {
             fill_tokens(tokens, PROMPT);
@@ -194,6 +197,54 @@ static void few_checkpoints(void **state)
         }
     assert_no_slot_lost(e);
     quire_engine_close(e);
+}
+
+static void few_checkpoints(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    check_few_checkpoints(hybrid);
+}
+
+/* Nodes without blocks are few too: the least recently used leaf goes. */
+static void few_nodes(void **state)
+{
+    (void)state;
+    enum { PROMPT = 40, N = 40 };
+    int32_t tokens[PROMPT];
+    static struct result expected[N], got;
+    if (!need_shared())
+        skip();
+    struct quire_engine_params ep = params_for(without_attention);
+    ep.context_length = 64;
+    ep.cache_tokens = 64;
+    ep.block_size = BLOCK;
+    ep.max_seqs = 2;
+    struct quire_engine *e = open_with(&ep);
+    assert_null(e->kv);
+    uint64_t n_cached = 0;
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < N; i++) {
+            fill_tokens(tokens, PROMPT);
+            tokens[0] = 30 + i;
+            struct quire_request_params p = prompt(tokens, PROMPT);
+            p.cache_salt = (uint64_t)i % 3;
+            generate(e, &p, round ? &got : &expected[i]);
+            assert_null(qr_prefix_index_check(e->memory.index));
+            if (round)
+                assert_same(&expected[i], &got);
+            generate(e, &p, &got); /* at once: behind the last whole block */
+            assert_same(&expected[i], &got);
+            n_cached += got.usage.cached_tokens;
+        }
+    assert_int_equal(n_cached, 2 * N * (PROMPT / BLOCK * BLOCK));
+    assert_no_slot_lost(e);
+    quire_engine_close(e);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    ep.block_size = 24;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&ep, &e, &err));
+    assert_non_null(strstr(err.msg, "block_size"));
 }
 
 /* Answers that fork from one prompt have states of their own, also as beams. */
@@ -242,7 +293,6 @@ static void refused(void **state)
     (void)state;
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_engine *e;
-    struct quire_cache_file_params file;
     if (!need_shared())
         skip();
     struct quire_engine_params p = params_for(hybrid);
@@ -257,23 +307,14 @@ static void refused(void **state)
     p.draft_model_path = path;
     assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&p, &e, &err));
     assert_non_null(strstr(err.msg, "draft_model_path"));
-    e = open_hybrid(0);
-    char cache[128];
-    snprintf(cache, sizeof cache, "%s/cache", dir);
-    quire_cache_file_params_init(&file, sizeof file);
-    file.path = cache;
-    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_save_cache(e, &file, NULL, &err));
-    assert_non_null(strstr(err.msg, "recurrent"));
-    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_restore_cache(e, &file, NULL, &err));
-    quire_engine_close(e);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(schedules),       cmocka_unit_test(prefix_hits),
-        cmocka_unit_test(few_checkpoints), cmocka_unit_test(forks),
-        cmocka_unit_test(refused),
+        cmocka_unit_test(few_checkpoints), cmocka_unit_test(few_nodes),
+        cmocka_unit_test(forks),           cmocka_unit_test(refused),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -301,7 +301,7 @@ static void bad_parameters(void **state)
     const struct qr_prefix_index_params good = { .kv = kv, .max_nodes = 4, .hash_bits = 128 };
     struct qr_prefix_index_params p = good;
     struct qr_prefix_index *x = (void *)kv;
-    p.kv = NULL;
+    p.kv = NULL; /* and block_size 0 */
     assert_fails(QUIRE_E_INVALID_ARG, "kv", qr_prefix_index_create(&p, &x, &err));
     assert_null(x);
     p = good;

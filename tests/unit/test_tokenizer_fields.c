@@ -53,7 +53,7 @@ static const struct field_case model_cases[] = {
     F("{}", "model is not an object"),
     F("{\"model\":[]}", "model is not an object"),
     F("{\"model\":{\"type\":1}}", "type"),
-    U("{\"model\":{\"type\":\"Unigram\"}}", "model type \"Unigram\" is not supported"),
+    U("{\"model\":{\"type\":\"WordLevel\"}}", "model type \"WordLevel\" is not supported"),
     U("{\"model\":{\"vocab\":{}}}", "model type \"\" is not supported"),
     F("{\"model\":{\"type\":\"BPE\"}}", "model.vocab is not an object"),
     F("{\"model\":{\"type\":\"BPE\",\"vocab\":[]}}", "model.vocab is not an object"),

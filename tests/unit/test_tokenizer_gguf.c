@@ -132,7 +132,7 @@ static void test_errors(void **state)
     } cases[] = {
         { gpt2, { KEY("model"), NO_KEY, NULL, 0 }, QUIRE_E_FORMAT, "model is missing" },
         { gpt2, { KEY("model"), QR_GGUF_U32, NULL, 1 }, QUIRE_E_FORMAT, "model has type u32" },
-        { gpt2, { KEY("model"), QR_GGUF_STRING, "t5", 0 }, QUIRE_E_UNSUPPORTED, "(Unigram)" },
+        { gpt2, { KEY("model"), QR_GGUF_STRING, "t5", 0 }, QUIRE_E_FORMAT, "scores is missing" },
         { gpt2, { KEY("pre"), NO_KEY, NULL, 0 }, QUIRE_E_UNSUPPORTED, "pre is missing" },
         { gpt2, { KEY("pre"), QR_GGUF_U32, NULL, 1 }, QUIRE_E_FORMAT, "pre has type u32" },
         { gpt2,

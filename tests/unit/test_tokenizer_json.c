@@ -371,7 +371,7 @@ static const struct {
 } MALFORMED_FILES[] = {
     { "{}", QUIRE_E_FORMAT, "model" },
     { "{\"model\":[]}", QUIRE_E_FORMAT, "model" },
-    { "{\"model\":{\"type\":\"Unigram\",\"vocab\":[]}}", QUIRE_E_UNSUPPORTED, "Unigram" },
+    { "{\"model\":{\"type\":\"Unigram\",\"vocab\":{}}}", QUIRE_E_FORMAT, "vocab" },
     { "{\"model\":{\"type\":5}}", QUIRE_E_FORMAT, "type" },
     { "{\"model\":{\"type\":\"BPE\",\"vocab\":[],\"merges\":[]}}", QUIRE_E_FORMAT, "vocab" },
     { "{" MODEL("", "", "") "," SPACES "}", QUIRE_E_FORMAT, "unk_token" },

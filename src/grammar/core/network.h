@@ -62,8 +62,9 @@ struct qr_network {
 };
 
 /* Compiles the nodes of a builder, which can be freed afterwards; its expressions are used until
- * the network is freed. deadline: of qr_clock_thread(). QUIRE_E_UNSUPPORTED the start derives no text;
- * QUIRE_E_INVALID_ARG a rule is not defined; QUIRE_E_LIMIT nesting, deadline; QUIRE_E_NOMEM. */
+ * the network is freed. deadline: of qr_clock_thread(). QUIRE_E_UNSUPPORTED the start derives no
+ * text; QUIRE_E_INVALID_ARG a rule is not defined; QUIRE_E_LIMIT nesting, deadline;
+ * QUIRE_E_NOMEM. */
 quire_status qr_network_new(const struct qr_builder *b, double deadline, struct qr_network **out,
                             struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_network_free(struct qr_network *net);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sentencepiece_bpe.c - encoder of SentencePiece BPE vocabularies. */
-#include "tokenizer/sentencepiece_bpe.h"
+/* sentencepiece.c - encoder of vocabularies that write spaces as U+2581: normalization, pieces. */
+#include "tokenizer/sentencepiece.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "tokenizer/bpe.h"
+#include "tokenizer/charsmap.h"
 #include "tokenizer/encoder.h"
 #include "tokenizer/nfc.h"
 #include "tokenizer/segment.h"
+#include "tokenizer/unigram.h"
 #include "tokenizer/vocab.h"
+#include "tokenizer/white_space.h"
 #include <string.h>
 
 static bool is_metaspace(const uint8_t *s, size_t n)
@@ -15,9 +18,9 @@ static bool is_metaspace(const uint8_t *s, size_t n)
     return n >= QR_METASPACE_SIZE && memcmp(s, QR_METASPACE, QR_METASPACE_SIZE) == 0;
 }
 
-/* End of the piece that starts at `begin` and is merged on its own. If no token has a space after
- * another character, no merge crosses the start of a run of spaces: splitting there leaves the
- * result unchanged and keeps the merge queues short. */
+/* End of the piece that starts at `begin` and is encoded on its own. If no token has a space after
+ * another character, none crosses the start of a run of spaces: splitting there leaves the result
+ * unchanged and keeps the search short. */
 static size_t piece_end(const struct quire_tokenizer *t, const uint8_t *s, size_t begin, size_t n)
 {
     const size_t limit = n - begin > QR_MAX_PIECE_BYTES ? begin + QR_MAX_PIECE_BYTES : n;
@@ -26,7 +29,7 @@ static size_t piece_end(const struct quire_tokenizer *t, const uint8_t *s, size_
         if (t->split_at_spaces && (s[i] == ' ' || is_metaspace(s + i, n - i)))
             return i;
         if (s[i] == ' ' && s[i - 1] != ' ') {
-            if (!t->merges_cross_spaces)
+            if (!t->tokens_cross_spaces)
                 return i;
             space = i;
         }
@@ -39,6 +42,8 @@ static size_t piece_end(const struct quire_tokenizer *t, const uint8_t *s, size_
         i--;
     return i;
 }
+
+/* ---- BPE */
 
 /* Writes the piece with U+2581 for spaces to e->piece, and one symbol per character to
  * e->symbols. */
@@ -72,8 +77,7 @@ static quire_status load_symbols(struct qr_encoder *e, const uint8_t *s, size_t 
     return QUIRE_OK;
 }
 
-/* Emits an unknown character by byte fallback, or the unknown token. */
-static void emit_unknown(struct qr_encoder *e, const uint8_t *s, size_t n)
+void qr_emit_unknown(struct qr_encoder *e, const uint8_t *s, size_t n)
 {
     const struct quire_tokenizer *t = e->t;
     bool bytes = true;
@@ -87,14 +91,14 @@ static void emit_unknown(struct qr_encoder *e, const uint8_t *s, size_t n)
     e->after_unk = !bytes;
 }
 
-static quire_status encode_piece(struct qr_encoder *e, const uint8_t *s, size_t n, bool prepend)
+static quire_status encode_bpe(struct qr_encoder *e, const uint8_t *s, size_t n, bool prepend)
 {
     QR_TRY(load_symbols(e, s, n, prepend));
     QR_TRY(qr_bpe_merge(e, e->piece.data));
     for (int32_t i = 0; i >= 0; i = e->symbols[i].next) {
         const struct qr_symbol *sym = &e->symbols[i];
         if (sym->id == QUIRE_TOKEN_NONE) {
-            emit_unknown(e, e->piece.data + sym->offset, sym->size);
+            qr_emit_unknown(e, e->piece.data + sym->offset, sym->size);
         } else {
             qr_emit(e, sym->id);
             e->after_unk = false;
@@ -103,16 +107,52 @@ static quire_status encode_piece(struct qr_encoder *e, const uint8_t *s, size_t 
     return QUIRE_OK;
 }
 
-/* Removes leading, trailing and repeated spaces. */
+/* ---- Unigram */
+
+/* Writes the piece with U+2581 for spaces to e->piece and encodes that. */
+static quire_status encode_unigram(struct qr_encoder *e, const uint8_t *s, size_t n, bool prepend)
+{
+    struct qr_bytes *b = &e->piece;
+    b->size = 0;
+    if (!qr_bytes_reserve(e->t->a, b, (n + prepend) * QR_METASPACE_SIZE))
+        return qr_encoder_nomem(e);
+    for (size_t i = 0; i < n || prepend; i += !prepend, prepend = false) {
+        if (!prepend && s[i] != ' ') {
+            b->data[b->size++] = s[i];
+            continue;
+        }
+        memcpy(b->data + b->size, QR_METASPACE, QR_METASPACE_SIZE);
+        b->size += QR_METASPACE_SIZE;
+    }
+    return qr_unigram_encode_piece(e);
+}
+
+/* ---- Fragments */
+
+/* Bytes of the white space character that the text begins with, else 0. */
+static size_t white_space(const struct quire_tokenizer *t, const uint8_t *s, size_t n)
+{
+    uint32_t cp = 0;
+    if (s[0] == ' ' || !t->split_at_white_space)
+        return s[0] == ' ';
+    const int size = qr_utf8_next_final(s, n, &cp);
+    return qr_is_white_space(cp) ? (size_t)size : 0;
+}
+
+/* Removes leading (but for one, if that is kept), trailing and repeated spaces. */
 static quire_status remove_extra_whitespaces(struct qr_encoder *e, const uint8_t **text, size_t *n)
 {
     struct qr_bytes *b = &e->prefixed;
     b->size = 0;
     if (!qr_bytes_reserve(e->t->a, b, *n))
         return qr_encoder_nomem(e);
-    for (size_t i = 0; i < *n; i++)
-        if ((*text)[i] != ' ' || (b->size && b->data[b->size - 1] != ' '))
+    for (size_t i = 0, space; i < *n; i += space ? space : 1) {
+        space = white_space(e->t, *text + i, *n - i);
+        if (!space)
             b->data[b->size++] = (*text)[i];
+        else if (b->size ? b->data[b->size - 1] != ' ' : e->t->keep_leading_space)
+            b->data[b->size++] = ' ';
+    }
     if (b->size && b->data[b->size - 1] == ' ')
         b->size--;
     *text = b->data;
@@ -120,12 +160,14 @@ static quire_status remove_extra_whitespaces(struct qr_encoder *e, const uint8_t
     return QUIRE_OK;
 }
 
-quire_status qr_encode_sentencepiece_bpe(struct qr_encoder *e, const uint8_t *text, size_t n,
-                                         bool at_start)
+quire_status qr_encode_sentencepiece(struct qr_encoder *e, const uint8_t *text, size_t n,
+                                     bool at_start)
 {
     const struct quire_tokenizer *t = e->t;
     if (t->nfc)
         QR_TRY(qr_normalize_nfc(e, &text, &n));
+    if (t->charsmap)
+        QR_TRY(qr_charsmap_normalize(e, &text, &n));
     if (t->remove_extra_whitespaces)
         QR_TRY(remove_extra_whitespaces(e, &text, &n));
     if (!n)
@@ -139,7 +181,9 @@ quire_status qr_encode_sentencepiece_bpe(struct qr_encoder *e, const uint8_t *te
         end = qr_segment_end(text, begin, n);
         for (size_t piece = begin, next; piece < end; piece = next) {
             next = piece_end(t, text, piece, end);
-            QR_TRY(encode_piece(e, text + piece, next - piece, prepend));
+            QR_TRY(t->kind == QR_VOCAB_UNIGRAM
+                       ? encode_unigram(e, text + piece, next - piece, prepend)
+                       : encode_bpe(e, text + piece, next - piece, prepend));
             prepend = false;
         }
     }

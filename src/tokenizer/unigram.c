@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unigram.c - Unigram vocabularies: index of the tokens, Viterbi search. */
+#include "tokenizer/unigram.h"
+#include "base/error.h"
+#include "base/utf8.h"
+#include "tokenizer/encoder.h"
+#include "tokenizer/sentencepiece.h"
+#include "tokenizer/vocab.h"
+#include <math.h>
+#include <string.h>
+
+enum { UNREACHED = -2 }; /* id of an end that no segmentation reaches yet */
+
+/* How far an unknown character is below the lowest score, as in SentencePiece. */
+static const double UNKNOWN_PENALTY = 10;
+
+/* ---- Index: normal tokens sorted by text, and where each first byte begins */
+
+static int compare(const struct quire_tokenizer *t, uint32_t a, uint32_t b)
+{
+    const struct qr_token *x = &t->tokens[a], *y = &t->tokens[b];
+    const uint32_t n = x->text_size < y->text_size ? x->text_size : y->text_size;
+    const int order = memcmp(t->pool + x->text_offset, t->pool + y->text_offset, n);
+    return order ? order : (x->text_size > y->text_size) - (x->text_size < y->text_size);
+}
+
+static void sift_down(const struct quire_tokenizer *t, uint32_t *ids, uint32_t n, uint32_t at)
+{
+    const uint32_t moved = ids[at];
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        if (child + 1 < n && compare(t, ids[child], ids[child + 1]) < 0)
+            child++;
+        if (compare(t, moved, ids[child]) >= 0)
+            break;
+        ids[at] = ids[child];
+    }
+    ids[at] = moved;
+}
+
+/* Heap sort: qsort() allocates outside the host's hooks. */
+static void sort_ids(const struct quire_tokenizer *t, uint32_t *ids, uint32_t n)
+{
+    for (uint32_t i = n / 2; i-- > 0;)
+        sift_down(t, ids, n, i);
+    for (uint32_t end = n; end-- > 1;) {
+        const uint32_t last = ids[0];
+        ids[0] = ids[end];
+        ids[end] = last;
+        sift_down(t, ids, end, 0);
+    }
+}
+
+static uint8_t byte_at(const struct quire_tokenizer *t, uint32_t id, uint32_t i)
+{
+    return (uint8_t)t->pool[t->tokens[id].text_offset + i];
+}
+
+quire_status qr_unigram_build(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
+                              struct quire_error *err)
+{
+    struct qr_unigram *u = &t->unigram;
+    double lowest = 0;
+    u->scores = qr_alloc(t->a, t->n_tokens, sizeof *u->scores);
+    u->by_text = qr_alloc(t->a, t->n_tokens, sizeof *u->by_text);
+    if (!u->scores || !u->by_text)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
+    for (uint32_t i = 0; i < t->n_tokens; i++) {
+        u->scores[i] = spec->tokens[i].score;
+        if (!isfinite(u->scores[i]))
+            return qr_fail(err, QUIRE_E_FORMAT, "the score of token %u is not finite", i);
+        if (!qr_token_is_normal(t, (int32_t)i) || !t->tokens[i].text_size)
+            continue;
+        if (!u->n_by_text || u->scores[i] < lowest)
+            lowest = u->scores[i];
+        u->by_text[u->n_by_text++] = i;
+    }
+    u->unknown_score = lowest - UNKNOWN_PENALTY;
+    sort_ids(t, u->by_text, u->n_by_text);
+    for (uint32_t i = 0, byte = 0; byte <= 256; byte++) {
+        while (i < u->n_by_text && byte_at(t, u->by_text[i], 0) < byte)
+            i++;
+        u->by_first_byte[byte] = i;
+    }
+    return QUIRE_OK;
+}
+
+void qr_unigram_free(struct quire_tokenizer *t)
+{
+    qr_free(t->a, t->unigram.scores, t->n_tokens, sizeof *t->unigram.scores);
+    qr_free(t->a, t->unigram.by_text, t->n_tokens, sizeof *t->unigram.by_text);
+}
+
+uint64_t qr_unigram_bytes(const struct quire_tokenizer *t)
+{
+    return t->unigram.scores
+               ? (uint64_t)t->n_tokens * (sizeof *t->unigram.scores + sizeof *t->unigram.by_text)
+               : 0;
+}
+
+/* First index in [low, high) whose token has a byte >= `byte` at `depth`, or high. Tokens that end
+ * there come first. */
+static uint32_t lower_bound(const struct quire_tokenizer *t, uint32_t low, uint32_t high,
+                            uint32_t depth, uint32_t byte)
+{
+    while (low < high) {
+        const uint32_t mid = low + (high - low) / 2, id = t->unigram.by_text[mid];
+        if (t->tokens[id].text_size <= depth || byte_at(t, id, depth) < byte)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low;
+}
+
+/* ---- Search */
+
+/* Makes the segmentation that ends with a token the best one of its end, if it is better. */
+static void offer(struct qr_unigram_end *end, int32_t id, size_t begin, double score)
+{
+    if (end->id == UNREACHED || score > end->score)
+        *end = (struct qr_unigram_end){ score, id, (uint32_t)begin };
+}
+
+/* Offers all tokens, and the unknown character, that begin at a character. */
+static void extend(const struct qr_encoder *e, size_t at)
+{
+    const struct quire_tokenizer *t = e->t;
+    const struct qr_unigram *u = &t->unigram;
+    const uint8_t *s = e->piece.data + at;
+    const size_t left = e->piece.size - at, character = qr_utf8_len(s[0]);
+    struct qr_unigram_end *ends = e->ends + at;
+    const double before = ends[0].score;
+    uint32_t low = u->by_first_byte[s[0]], high = u->by_first_byte[s[0] + 1];
+    bool known = false;
+    for (uint32_t depth = 1; low < high; depth++) {
+        const uint32_t id = u->by_text[low]; /* the shortest one */
+        if (t->tokens[id].text_size == depth) {
+            offer(&ends[depth], (int32_t)id, at, before + u->scores[id]);
+            known = known || depth == character;
+            low++;
+        }
+        if (depth == left)
+            break;
+        low = lower_bound(t, low, high, depth, s[depth]);
+        high = lower_bound(t, low, high, depth, s[depth] + 1u);
+    }
+    if (!known)
+        offer(&ends[character], QUIRE_TOKEN_NONE, at, before + u->unknown_score);
+}
+
+quire_status qr_unigram_encode_piece(struct qr_encoder *e)
+{
+    const size_t n = e->piece.size;
+    if (!qr_grow(e->t->a, (void **)&e->ends, &e->cap_ends, n + 1, sizeof *e->ends))
+        return qr_encoder_nomem(e);
+    e->ends[0] = (struct qr_unigram_end){ .id = QUIRE_TOKEN_NONE };
+    for (size_t i = 1; i <= n; i++)
+        e->ends[i].id = UNREACHED;
+    for (size_t at = 0; at < n; at += qr_utf8_len(e->piece.data[at]))
+        extend(e, at);
+    /* follow the tokens back, and let each begin point to its end instead */
+    size_t end = n, next = n;
+    while (end) {
+        const struct qr_unigram_end last = e->ends[end];
+        e->ends[end].begin = (uint32_t)next;
+        next = end;
+        end = last.begin;
+    }
+    for (size_t begin = 0; begin < n; begin = next, next = e->ends[begin].begin) {
+        const int32_t id = e->ends[next].id;
+        if (id == QUIRE_TOKEN_NONE) {
+            qr_emit_unknown(e, e->piece.data + begin, next - begin);
+        } else {
+            qr_emit(e, id);
+            e->after_unk = false;
+        }
+    }
+    return QUIRE_OK;
+}
