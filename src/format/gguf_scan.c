@@ -32,7 +32,7 @@ static quire_status read_bytes(struct cursor *c, const char *what, void *dst, si
 {
     if (left(c) < n)
         return ends_inside(c, what);
-    if (c->pos < c->window_at || c->pos + n > c->window_at + c->window_bytes) {
+    if (c->pos + n > c->window_at + c->window_bytes) { /* the position only grows */
         const size_t want = left(c) < WINDOW ? (size_t)left(c) : WINDOW;
         c->window_bytes = 0;
         QR_TRY(qr_file_read(c->file, c->pos, c->window, want, c->err));

