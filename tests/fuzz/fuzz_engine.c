@@ -169,7 +169,8 @@ static void submit(struct run *run, struct fuzz_input *in)
         quire_engine_count_tokens(run->engine, &r->params, &r->n_prompt, &err);
     fuzz_check_error(counted, &err);
     check_rendered(run, r, counted);
-    limit_answers(run, r);
+    if (counted == QUIRE_OK)
+        limit_answers(run, r);
     const quire_status s = quire_engine_submit(run->engine, &r->params, &r->id, &err);
     fuzz_check_error(s, &err);
     fuzz_check(s != QUIRE_OK || counted == QUIRE_OK, "submitted, but not counted: %s",

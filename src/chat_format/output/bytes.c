@@ -68,7 +68,7 @@ bool qr_bytes_append_escaped(const struct quire_allocator *a, struct qr_bytes *b
             return false;
         done = i + 1;
     }
-    return qr_bytes_append(a, b, text + done, size - done);
+    return done == size || qr_bytes_append(a, b, text + done, size - done);
 }
 
 void qr_bytes_drop(struct qr_bytes *b, size_t n)
