@@ -48,6 +48,13 @@ static inline float qr_e8m0_half_to_f32(uint8_t e)
     return qr_bits_to_f32(e < 2 ? 0x00200000u << e : (uint32_t)(e - 1) << 23);
 }
 
+/* The finite number with E4M3 bits e (not 0x7f or 0xff, which are NaN). */
+static inline float qr_e4m3_to_f32(uint8_t e)
+{
+    const uint32_t sign = (uint32_t)(e & 128) << 24, magnitude = (uint32_t)(e & 127) << 20;
+    return qr_bits_to_f32(sign | magnitude) * 0x1p120f; /* exponent bias 127 - 7 */
+}
+
 /* Scale of 16 NVFP4 values: half of the unsigned E4M3 value of e (0 .. 127, no NaN). */
 static inline float qr_e4m3_half_to_f32(uint8_t e)
 {

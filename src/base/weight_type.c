@@ -41,8 +41,21 @@ static const struct qr_weight_type_info types[] = {
     [QR_WEIGHT_Q2_0] = { "Q2_0", 64, 18, true },
 };
 
+static const struct qr_weight_type_info hf_types[] = {
+#define HF(name, elems, bytes)                                                                     \
+    [QR_WEIGHT_##name - QR_WEIGHT_FIRST_HF] = { #name, elems, bytes, true }
+    HF(INT4_32, 32, 4 + 1 + 16),   HF(INT4_64, 64, 4 + 1 + 32),    HF(INT4_128, 128, 4 + 1 + 64),
+    HF(INT8_32, 32, 4 + 1 + 32),   HF(INT8_128, 128, 4 + 1 + 128), HF(F8_E4M3_32, 32, 4 + 32),
+    HF(F8_E4M3_128, 128, 4 + 128), HF(NF4_64, 64, 4 + 32),
+#undef HF
+};
+
 const struct qr_weight_type_info *qr_weight_type_info(uint32_t type)
 {
+    if (type >= QR_WEIGHT_FIRST_HF)
+        return type - QR_WEIGHT_FIRST_HF < sizeof hf_types / sizeof hf_types[0]
+                   ? &hf_types[type - QR_WEIGHT_FIRST_HF]
+                   : NULL;
     if (type >= sizeof types / sizeof types[0] || !types[type].name)
         return NULL;
     return &types[type];

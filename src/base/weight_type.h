@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_type.h - storage types of weights in GGML's numbering: names and block sizes. */
+/* weight_type.h - storage types of weights: names and block sizes. */
 #ifndef QR_BASE_WEIGHT_TYPE_H
 #define QR_BASE_WEIGHT_TYPE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The values are GGML's type numbers, as stored in GGUF files. Types that quire recognizes but
- * cannot compute with have no enumerator. */
+/* Values below QR_WEIGHT_FIRST_HF are GGML's type numbers, as stored in GGUF files. Types that
+ * quire recognizes but cannot compute with have no enumerator. */
 enum qr_weight_type {
     QR_WEIGHT_F32 = 0,
     QR_WEIGHT_F16 = 1,
@@ -37,6 +37,22 @@ enum qr_weight_type {
     QR_WEIGHT_NVFP4 = 40,
     QR_WEIGHT_Q1_0 = 41,
     QR_WEIGHT_Q2_0 = 42,
+    /* Of Hugging Face checkpoints with a quantization_config, which no GGUF file has. A block is an
+     * f32 scale d, for INT4 and INT8 an s8 zero point z, then the codes in the order of k:
+     *   INT4   d * (q - z), two codes to a byte, the first in the low bits
+     *   INT8   d * (q - z), q an s8
+     *   F8_E4M3   d times the number with these bits
+     *   NF4    d * QR_NF4_VALUES[q], packed as INT4
+     * The number at the end of a name is the elements of a block. */
+    QR_WEIGHT_FIRST_HF = 0x10000,
+    QR_WEIGHT_INT4_32 = QR_WEIGHT_FIRST_HF,
+    QR_WEIGHT_INT4_64,
+    QR_WEIGHT_INT4_128,
+    QR_WEIGHT_INT8_32,
+    QR_WEIGHT_INT8_128,
+    QR_WEIGHT_F8_E4M3_32,
+    QR_WEIGHT_F8_E4M3_128,
+    QR_WEIGHT_NF4_64,
 };
 
 struct qr_weight_type_info {

@@ -44,7 +44,8 @@ static quire_status init_layout(struct layout *l, const struct qr_file *f,
 /* Sets t->bytes from type and dims. */
 static quire_status tensor_bytes(struct qr_gguf_tensor *t, size_t at, struct quire_error *err)
 {
-    const struct qr_weight_type_info *type = qr_weight_type_info(t->type);
+    const struct qr_weight_type_info *type =
+        t->type < QR_WEIGHT_FIRST_HF ? qr_weight_type_info(t->type) : NULL;
     struct qr_weight_type_foreign foreign;
     if (!type && qr_weight_type_foreign(t->type, &foreign))
         return qr_fail_at(err, QUIRE_E_UNSUPPORTED, at, "tensor %s: type %s %s", t->name,

@@ -13,12 +13,13 @@ enum {
 /* Converts k0 .. k0 + kn - 1 of a panel to f32 w[kn][rows of a panel]. */
 typedef void dequantize_fn(const uint8_t *panel, size_t k0, size_t kn, float *w);
 
-/* acc[r] = fma(x[k], w[k][r], acc[r]) for k ascending */
-static void multiply_row(const float *x, const float *w, size_t kn, size_t rows, float *acc)
+/* acc[r] = fma(x[order[k]], w[k][r], acc[r]) for k ascending; order NULL: x[k0 + k] */
+static void multiply_row(const float *x, const uint32_t *order, size_t k0, const float *w,
+                         size_t kn, size_t rows, float *acc)
 {
     for (size_t k = 0; k < kn; k++)
         for (size_t r = 0; r < rows; r++)
-            acc[r] = qr_fmaf(x[k], w[k * rows + r], acc[r]);
+            acc[r] = qr_fmaf(x[order ? order[k0 + k] : k0 + k], w[k * rows + r], acc[r]);
 }
 
 /* Denormals count as zero (N3). */
@@ -69,7 +70,7 @@ static void run(const struct qr_linear_kernel_args *a, size_t rows, bool bf16,
                         multiply_row_bf16(a->x_bf16 + (i0 + i) * a->x_bf16_stride + k0, w, kn, rows,
                                           acc + i * rows);
                     else
-                        multiply_row(a->x + (i0 + i) * a->x_stride + k0, w, kn, rows,
+                        multiply_row(a->x + (i0 + i) * a->x_stride, a->order, k0, w, kn, rows,
                                      acc + i * rows);
             }
             for (size_t i = 0; i < m; i++)
@@ -104,7 +105,17 @@ static void dequantize_bf16(const uint8_t *panel, size_t k0, size_t kn, float *w
         }
 }
 
-/* k0 is a multiple of QR_GROUP_K. The products are exact; the difference is the only rounding. */
+/* Code `code` of a panel as a number without scale. */
+static float code_value(struct qr_panel_format f, int code)
+{
+    static const float nf4[16] = { QR_NF4_VALUES };
+    return f.lut == QR_LUT_E4M3  ? qr_e4m3_to_f32((uint8_t)code)
+           : f.lut == QR_LUT_NF4 ? nf4[code]
+                                 : (float)code;
+}
+
+/* k0 is a multiple of QR_GROUP_K. The products are exact unless scales are f32; the difference is
+ * the only rounding then. */
 static void dequantize_quant(struct qr_panel_format f, const uint8_t *panel, size_t k0, size_t kn,
                              float *w)
 {
@@ -113,7 +124,7 @@ static void dequantize_quant(struct qr_panel_format f, const uint8_t *panel, siz
     qr_generic_unpack(f, panel + k0 / QR_GROUP_K * qr_panel_group_bytes(f, 8), kn / QR_BLOCK_K, &g);
     for (size_t k = 0; k < kn; k++)
         for (size_t r = 0; r < QR_PANEL_ROWS; r++) {
-            const float v = g.scale[k / sub][r] * (float)g.w[k][r];
+            const float v = g.scale[k / sub][r] * code_value(f, g.w[k][r]);
             w[k * QR_PANEL_ROWS + r] = qr_panel_has_min(f) ? v - g.min[k / sub][r] : v;
         }
 }

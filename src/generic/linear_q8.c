@@ -79,7 +79,7 @@ static void run(struct qr_panel_format f, const struct qr_linear_kernel_args *a)
     {                                                                                              \
         run((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), a);                              \
     }
-QR_QUANT_TYPES(X)
+QR_INTEGER_TYPES(X)
 #undef X
 
 /* Largest magnitude as bits, where NaN and Inf compare above all numbers. */

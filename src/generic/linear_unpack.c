@@ -36,7 +36,7 @@ static void unpack_block(struct qr_panel_format f, const uint8_t *body, int16_t 
             if (f.high_bits)
                 code |= plane_bits(body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, x)
                         << f.low_bits;
-            if (f.lut != QR_LUT_NONE)
+            if (f.lut != QR_LUT_NONE && !qr_panel_is_float(f))
                 code = luts[f.lut][code];
             w[4 * s + x % 4][x / 4] = (int16_t)(qr_panel_has_delta(f) ? code : code - f.offset);
         }
@@ -118,12 +118,29 @@ static void unpack_scales(struct qr_panel_format f, const uint8_t *h, size_t n_b
         }
 }
 
+/* f32 scales, of 1, 2 or 4 blocks, and zero points. */
+static void unpack_f32_scales(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
+                              struct generic_group *g)
+{
+    const size_t per_f32 = qr_panel_blocks_per_f32(f);
+    const int8_t *z = (const int8_t *)h + n_blocks / per_f32 * R * sizeof(float);
+    for (size_t b = 0; b < n_blocks; b++)
+        for (size_t r = 0; r < R; r++) {
+            const size_t at = b / per_f32 * R + r;
+            memcpy(&g->scale[b][r], h + at * sizeof(float), sizeof(float));
+            if (qr_panel_has_zero(f))
+                g->min[b][r] = g->scale[b][r] * (float)z[at];
+        }
+}
+
 void qr_generic_unpack(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
                        struct generic_group *g)
 {
     if (qr_panel_blocks_per_d(f) || f.scales == QR_SCALE_DM || f.scales == QR_SCALE_E8M0 ||
         f.scales == QR_SCALE_E4M3)
         unpack_scales(f, group, n_blocks, g);
+    else if (qr_panel_blocks_per_f32(f))
+        unpack_f32_scales(f, group, n_blocks, g);
     else if (qr_panel_nibble_scales(f))
         unpack_nibble_scales(f, group, g);
     else

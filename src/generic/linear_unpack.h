@@ -4,7 +4,7 @@
 #define QR_GENERIC_LINEAR_UNPACK_H
 #include "kernels/kernels_linear.h"
 
-/* Integer weights, and the scale and the minimum of each sub-block of 32 (or 16) k. */
+/* Integer weights or floating-point codes; scale and minimum of each sub-block of 32 (or 16) k. */
 struct generic_group {
     int16_t w[QR_GROUP_K][QR_PANEL_ROWS];
     float scale[16][QR_PANEL_ROWS];

@@ -33,6 +33,11 @@
  *   N16      as N8 with [8][16]                                             192
  *   N16_DELTA as N16, then u32 [16]: bit j is set where the weights         256
  *            8j .. 8j+7 are 8 (code - 1) - 1, else 8 (code - 1) + 1
+ *   F32_32, F32_64, F32_128
+ *            f32 d [nb/p][16], one for p = 1, 2 or 4 blocks               64 nb/p
+ *   Z_32, Z_64, Z_128
+ *            f32 d [nb/p][16], s8 zero point z [nb/p][16]; the            80 nb/p rounded up to 64
+ *            minimum is d * z
  *
  * A body holds unsigned codes in cache lines of 64 bytes. Step s is the four values k = 4s .. 4s+3
  * of all rows, 64 bytes [16 rows][4 k]:
@@ -50,7 +55,8 @@
  * VPDPBUSD, SDOT and (two steps zipped) SMMLA. An integer weight is code - offset, or lut[code] -
  * offset. Q8_0 is stored as s8 + 128 because VPDPBUSD takes unsigned weights; other instructions
  * undo it with one xor. Offsets are 0 or powers of two, so that the offset times the sum of the
- * activations is one shift. */
+ * activations is one shift. Weights of E4M3 and NF4 are floats: E4M3 bits, and numbers of an f32
+ * codebook. */
 #ifndef QR_KERNELS_KERNELS_LINEAR_H
 #define QR_KERNELS_KERNELS_LINEAR_H
 #include "base/prefetch.h"
@@ -82,6 +88,12 @@ enum qr_scale_kind {
     QR_SCALE_N8_DELTA,
     QR_SCALE_N16,
     QR_SCALE_N16_DELTA,
+    QR_SCALE_F32_32,
+    QR_SCALE_F32_64,
+    QR_SCALE_F32_128,
+    QR_SCALE_Z_32,
+    QR_SCALE_Z_64,
+    QR_SCALE_Z_128,
 };
 
 enum qr_code_lut {
@@ -91,6 +103,8 @@ enum qr_code_lut {
     QR_LUT_IQ3_XXS,
     QR_LUT_IQ3_S,
     QR_LUT_IQ2,
+    QR_LUT_E4M3, /* values of floating-point weights, see qr_panel_is_float */
+    QR_LUT_NF4,
 };
 
 /* Layout of a quantized type in a panel. */
@@ -102,8 +116,9 @@ struct qr_panel_format {
     uint8_t lut;       /* enum qr_code_lut */
 };
 
-/* X(kernel suffix, type name, low_bits, high_bits, offset, scales, lut) */
-#define QR_QUANT_TYPES(X)                                                                          \
+/* X(kernel suffix, type name, low_bits, high_bits, offset, scales, lut): types of integer weights,
+ * which have linear_f32_ and linear_q8_ kernels. */
+#define QR_INTEGER_TYPES(X)                                                                        \
     X(q8_0, Q8_0, 8, 0, 128, D, NONE)                                                              \
     X(q4_0, Q4_0, 4, 0, 8, D, NONE)                                                                \
     X(q4_1, Q4_1, 4, 0, 0, DM, NONE)                                                               \
@@ -128,7 +143,21 @@ struct qr_panel_format {
     X(tq1_0, TQ1_0, 2, 0, 1, D256, NONE)                                                           \
     X(tq2_0, TQ2_0, 2, 0, 1, D256, NONE)                                                           \
     X(q1_0, Q1_0, 1, 0, 1, D128, NONE)                                                             \
-    X(q2_0, Q2_0, 2, 0, 1, D64, NONE)
+    X(q2_0, Q2_0, 2, 0, 1, D64, NONE)                                                              \
+    X(int4_32, INT4_32, 4, 0, 0, Z_32, NONE)                                                       \
+    X(int4_64, INT4_64, 4, 0, 0, Z_64, NONE)                                                       \
+    X(int4_128, INT4_128, 4, 0, 0, Z_128, NONE)                                                    \
+    X(int8_32, INT8_32, 8, 0, 128, Z_32, NONE)                                                     \
+    X(int8_128, INT8_128, 8, 0, 128, Z_128, NONE)
+
+/* The same for types of floating-point weights, which have linear_f32_ kernels only. */
+#define QR_FLOAT_CODE_TYPES(X)                                                                     \
+    X(f8_e4m3_32, F8_E4M3_32, 8, 0, 0, F32_32, E4M3)                                               \
+    X(f8_e4m3_128, F8_E4M3_128, 8, 0, 0, F32_128, E4M3)                                            \
+    X(nf4_64, NF4_64, 4, 0, 0, F32_64, NF4)
+
+/* All types that are packed in groups. */
+#define QR_QUANT_TYPES(X) QR_INTEGER_TYPES(X) QR_FLOAT_CODE_TYPES(X)
 
 #define QR_PANEL_FORMAT(low, high, offset, scales, lut)                                            \
     {                                                                                              \
@@ -143,6 +172,12 @@ struct qr_panel_format {
 #define QR_IQ3_S_BYTES   17, 19, 21, 23, 25, 27, 29, 31, 15, 13, 11, 9, 7, 5, 3, 1
 /* Three magnitudes, then their negatives; codes 3 and 7 do not occur. */
 #define QR_IQ2_BYTES     72, 89, 107, 64, 56, 39, 21, 64
+/* Quantiles of the normal distribution, scaled to [-1, 1]: NormalFloat (arXiv 2305.14314). */
+#define QR_NF4_VALUES                                                                              \
+    -1.0f, -0.6961928009986877f, -0.5250730514526367f, -0.39491748809814453f,                      \
+        -0.28444138169288635f, -0.18477343022823334f, -0.09105003625154495f, 0.0f,                 \
+        0.07958029955625534f, 0.16093020141124725f, 0.24611230194568634f, 0.33791524171829224f,    \
+        0.44070982933044434f, 0.5626170039176941f, 0.7229568362236023f, 1.0f
 
 /* Blocks of 32 values that share one f16 scale; 0: the scales are not plain f16 numbers. */
 static inline size_t qr_panel_blocks_per_d(struct qr_panel_format f)
@@ -154,11 +189,35 @@ static inline size_t qr_panel_blocks_per_d(struct qr_panel_format f)
                                        : 0;
 }
 
+/* Blocks of 32 values that share one f32 scale; 0: the scales are no f32 numbers. */
+static inline size_t qr_panel_blocks_per_f32(struct qr_panel_format f)
+{
+    return f.scales == QR_SCALE_F32_32 || f.scales == QR_SCALE_Z_32     ? 1
+           : f.scales == QR_SCALE_F32_64 || f.scales == QR_SCALE_Z_64   ? 2
+           : f.scales == QR_SCALE_F32_128 || f.scales == QR_SCALE_Z_128 ? 4
+                                                                        : 0;
+}
+
+/* Whether each f32 scale has a zero point. */
+static inline bool qr_panel_has_zero(struct qr_panel_format f)
+{
+    return f.scales == QR_SCALE_Z_32 || f.scales == QR_SCALE_Z_64 || f.scales == QR_SCALE_Z_128;
+}
+
+/* Whether the weights are floating-point numbers: a code has no integer. */
+static inline bool qr_panel_is_float(struct qr_panel_format f)
+{
+    return f.lut == QR_LUT_E4M3 || f.lut == QR_LUT_NF4;
+}
+
 static inline size_t qr_panel_header_bytes(struct qr_panel_format f, size_t n_blocks)
 {
     const size_t per_d = qr_panel_blocks_per_d(f);
     if (per_d > 0)
         return (32 * n_blocks / per_d + 63) & ~(size_t)63;
+    const size_t per_f32 = qr_panel_blocks_per_f32(f);
+    if (per_f32 > 0)
+        return ((qr_panel_has_zero(f) ? 80 : 64) * n_blocks / per_f32 + 63) & ~(size_t)63;
     switch (f.scales) {
     case QR_SCALE_E4M3:
         return (32 * n_blocks + 63) & ~(size_t)63;
@@ -217,7 +276,7 @@ static inline int qr_panel_code_at(struct qr_panel_format f) { return f.low_bits
 static inline bool qr_panel_has_min(struct qr_panel_format f)
 {
     return f.scales == QR_SCALE_DM || f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN ||
-           f.scales == QR_SCALE_N8_DELTA;
+           f.scales == QR_SCALE_N8_DELTA || qr_panel_has_zero(f);
 }
 
 /* 32 activations quantized to int8, x = d * q, and their sums. */
@@ -241,6 +300,8 @@ struct qr_linear_kernel_args {
     /* linear_f32_*: f32 rows */
     const float *x;
     size_t x_stride; /* floats */
+    /* linear_f32_int4_*, linear_f32_int8_*: [k] the element of x that each k multiplies; NULL: k */
+    const uint32_t *order;
     /* linear_native_bf16: bf16 rows; an odd k is completed by a zero */
     const uint16_t *x_bf16;
     size_t x_bf16_stride; /* elements */
@@ -284,6 +345,14 @@ struct qr_linear_kernel_args {
     X(void, linear_f32_tq2_0, (const struct qr_linear_kernel_args *a))                             \
     X(void, linear_f32_q1_0, (const struct qr_linear_kernel_args *a))                              \
     X(void, linear_f32_q2_0, (const struct qr_linear_kernel_args *a))                              \
+    X(void, linear_f32_int4_32, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_f32_int4_64, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_f32_int4_128, (const struct qr_linear_kernel_args *a))                          \
+    X(void, linear_f32_int8_32, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_f32_int8_128, (const struct qr_linear_kernel_args *a))                          \
+    X(void, linear_f32_f8_e4m3_32, (const struct qr_linear_kernel_args *a))                        \
+    X(void, linear_f32_f8_e4m3_128, (const struct qr_linear_kernel_args *a))                       \
+    X(void, linear_f32_nf4_64, (const struct qr_linear_kernel_args *a))                            \
     X(void, linear_q8_q8_0, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_q8_q4_0, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_q8_q4_1, (const struct qr_linear_kernel_args *a))                               \
@@ -308,6 +377,11 @@ struct qr_linear_kernel_args {
     X(void, linear_q8_tq1_0, (const struct qr_linear_kernel_args *a))                              \
     X(void, linear_q8_tq2_0, (const struct qr_linear_kernel_args *a))                              \
     X(void, linear_q8_q1_0, (const struct qr_linear_kernel_args *a))                               \
-    X(void, linear_q8_q2_0, (const struct qr_linear_kernel_args *a))
+    X(void, linear_q8_q2_0, (const struct qr_linear_kernel_args *a))                               \
+    X(void, linear_q8_int4_32, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_q8_int4_64, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_q8_int4_128, (const struct qr_linear_kernel_args *a))                           \
+    X(void, linear_q8_int8_32, (const struct qr_linear_kernel_args *a))                            \
+    X(void, linear_q8_int8_128, (const struct qr_linear_kernel_args *a))
 
 #endif

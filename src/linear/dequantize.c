@@ -13,8 +13,8 @@ static const uint8_t code_luts[][16] = {
     [QR_LUT_IQ2] = { QR_IQ2_BYTES },
 };
 
-/* A value is scale * integer - min. In every format, scale, min and the product scale * integer are
- * exact in f32; only the subtraction of the minimum rounds. */
+/* A value is scale * number - min. Scale, min and the product scale * number are exact in f32, and
+ * only the subtraction of the minimum rounds; with f32 scales the products round too. */
 struct sub_block {
     float scale, min;
 };
@@ -60,22 +60,41 @@ static struct sub_block sub_block(struct qr_panel_format f, const struct qr_grou
         s.scale = qr_f16_to_f32(g->d[0]) * (float)(2 * (g->scale[i] & 7) + 1);
         s.min = s.scale * (g->scale[i] & 8 ? 1.125f : 0.875f);
         break;
+    case QR_SCALE_F32_32:
+    case QR_SCALE_F32_64:
+    case QR_SCALE_F32_128:
+    case QR_SCALE_Z_32:
+    case QR_SCALE_Z_64:
+    case QR_SCALE_Z_128:
+        i /= qr_panel_blocks_per_f32(f);
+        s.scale = qr_bits_to_f32(g->f[i]);
+        s.min = qr_panel_has_zero(f) ? s.scale * (int8_t)g->min[i] : 0;
+        break;
     }
     return s;
+}
+
+/* The number of a code of floating-point weights. */
+static float float_code(struct qr_panel_format f, uint8_t code)
+{
+    static const float nf4[16] = { QR_NF4_VALUES };
+    return f.lut == QR_LUT_E4M3 ? qr_e4m3_to_f32(code) : nf4[code];
 }
 
 void qr_group_dequantize(struct qr_panel_format f, const struct qr_group *g, size_t n_blocks,
                          float *out)
 {
     const size_t sub = qr_panel_sub16(f) ? 16 : 32;
-    const uint8_t *lut = f.lut == QR_LUT_NONE ? NULL : code_luts[f.lut];
+    const bool is_float = qr_panel_is_float(f);
+    const uint8_t *lut = f.lut == QR_LUT_NONE || is_float ? NULL : code_luts[f.lut];
     for (size_t k0 = 0; k0 < n_blocks * QR_BLOCK_K; k0 += sub) {
         const struct sub_block s = sub_block(f, g, k0 / sub);
         for (size_t k = k0; k < k0 + sub; k++) {
             int code = lut ? lut[g->code[k]] : g->code[k];
             if (qr_panel_has_delta(f))
                 code = 8 * (code & 3) + (code & 4 ? 7 : 9);
-            const float v = s.scale * (float)(code - f.offset);
+            const float v =
+                s.scale * (is_float ? float_code(f, g->code[k]) : (float)(code - f.offset));
             out[k] = qr_panel_has_min(f) ? v - s.min : v;
         }
     }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_decode.c - decodes GGUF's quantized blocks. */
+/* group_decode.c - decodes quantized blocks. */
 #include "linear/group_decode.h"
 #include "base/weight_type.h"
 #include "linear/group_decode_grid.h"
 #include "linear/load_le.h"
+#include "linear/panel_format.h"
 #include <string.h>
 
 /* Values are in file order. Fields are little-endian; blocks have no alignment. */
@@ -223,6 +224,22 @@ static void decode_tq2_0(const uint8_t *p, struct qr_group *g)
     g->d[0] = qr_load_le16(p + 64);
 }
 
+/* Types of Hugging Face checkpoints; see base/weight_type.h. */
+static void decode_hf(uint32_t type, const struct qr_weight_type_info *info, const uint8_t *raw,
+                      size_t n, struct qr_group *g)
+{
+    const struct qr_panel_format f = *qr_weight_panel_format(type);
+    uint8_t *code = g->code;
+    for (size_t i = 0; i < n; i++, raw += info->block_bytes, code += info->block_elems) {
+        const uint8_t *q = raw + 4;
+        g->f[i] = qr_load_le32(raw);
+        if (qr_panel_has_zero(f))
+            g->min[i] = *q++;
+        for (size_t k = 0; k < info->block_elems; k++)
+            code[k] = f.low_bits == 4 ? q[k / 2] >> (4 * (k % 2)) & 15 : q[k] ^ f.offset;
+    }
+}
+
 size_t qr_group_raw_bytes(uint32_t type, size_t n_blocks)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
@@ -262,6 +279,10 @@ void qr_group_decode(uint32_t type, const uint8_t *raw, size_t n_blocks, struct 
     if (qr_group_decode_grid(type, raw, g))
         return;
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    if (type >= QR_WEIGHT_FIRST_HF) {
+        decode_hf(type, info, raw, n_blocks * QR_BLOCK_K / info->block_elems, g);
+        return;
+    }
     for (size_t b = 0; b < n_blocks; b += info->block_elems / QR_BLOCK_K) {
         (info->block_elems == 32 ? decode_32 : decode_64)(type, raw, b, g);
         raw += info->block_bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_decode.h - decodes GGUF's quantized blocks. */
+/* group_decode.h - decodes quantized blocks. */
 #ifndef QR_LINEAR_GROUP_DECODE_H
 #define QR_LINEAR_GROUP_DECODE_H
 #include "linear/types.h"

@@ -121,6 +121,27 @@ static void get_nibbles(const uint8_t *p, size_t n, size_t r, uint8_t *v)
         v[i] = p[i / 2 * QR_PANEL_ROWS + r] >> (4 * (i % 2)) & 15;
 }
 
+/* f32 scales, then zero points. */
+static void put_f32_scales(struct qr_panel_format f, const struct qr_group *g, size_t nb, size_t r,
+                           uint8_t *h)
+{
+    const size_t n = nb / qr_panel_blocks_per_f32(f);
+    for (size_t i = 0; i < n; i++)
+        store_dword(h + 4 * (i * QR_PANEL_ROWS + r), g->f[i]);
+    if (qr_panel_has_zero(f))
+        put_bytes(h + 4 * n * QR_PANEL_ROWS, g->min, n, r);
+}
+
+static void get_f32_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, size_t r,
+                           struct qr_group *g)
+{
+    const size_t n = (nb < 8 ? nb : 8) / qr_panel_blocks_per_f32(f);
+    for (size_t i = 0; i < n; i++)
+        g->f[i] = load_dword(h + 4 * (i * QR_PANEL_ROWS + r));
+    if (qr_panel_has_zero(f))
+        get_bytes(h + 4 * n * QR_PANEL_ROWS, g->min, n, r);
+}
+
 static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_t nb, size_t r,
                        uint8_t *h)
 {
@@ -170,6 +191,14 @@ static void put_scales(struct qr_panel_format f, const struct qr_group *g, size_
     case QR_SCALE_N16_DELTA:
         put_nibbles(g->scale, qr_panel_sub16(f) ? 16 : 8, r, h + 32);
         break;
+    case QR_SCALE_F32_32:
+    case QR_SCALE_F32_64:
+    case QR_SCALE_F32_128:
+    case QR_SCALE_Z_32:
+    case QR_SCALE_Z_64:
+    case QR_SCALE_Z_128:
+        put_f32_scales(f, g, nb, r, h);
+        return;
     }
     put_u16(h, r, g->d[0]);
 }
@@ -224,6 +253,14 @@ static void get_scales(struct qr_panel_format f, const uint8_t *h, size_t nb, si
     case QR_SCALE_N16_DELTA:
         get_nibbles(h + 32, qr_panel_sub16(f) ? 16 : 8, r, g->scale);
         break;
+    case QR_SCALE_F32_32:
+    case QR_SCALE_F32_64:
+    case QR_SCALE_F32_128:
+    case QR_SCALE_Z_32:
+    case QR_SCALE_Z_64:
+    case QR_SCALE_Z_128:
+        get_f32_scales(f, h, nb, r, g);
+        return;
     }
     g->d[0] = get_u16(h, r);
 }

@@ -4,14 +4,15 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "linear/onednn.h"
+#include "linear/panel_format.h"
 
 typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 
-static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
+static linear_kernel *pick(const struct qr_packed *w, enum quire_compute compute,
                            const struct qr_kernels *k)
 {
-    const bool native = compute == QUIRE_COMPUTE_NATIVE;
-    switch (type) {
+    const bool native = compute == QUIRE_COMPUTE_NATIVE && !w->order;
+    switch (w->type) {
     case QR_WEIGHT_F32:
         return k->linear_f32_f32;
     case QR_WEIGHT_F16:
@@ -21,7 +22,12 @@ static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
 #define X(name, NAME, ...)                                                                         \
     case QR_WEIGHT_##NAME:                                                                         \
         return native ? k->linear_q8_##name : k->linear_f32_##name;
-        QR_QUANT_TYPES(X)
+        QR_INTEGER_TYPES(X)
+#undef X
+#define X(name, NAME, ...)                                                                         \
+    case QR_WEIGHT_##NAME:                                                                         \
+        return k->linear_f32_##name;
+        QR_FLOAT_CODE_TYPES(X)
 #undef X
     }
     return NULL;
@@ -29,14 +35,16 @@ static linear_kernel *pick(enum qr_weight_type type, enum quire_compute compute,
 
 enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute)
 {
-    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
+    const struct qr_panel_format *f = qr_weight_panel_format(type);
+    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16 ||
+        (f && qr_panel_is_float(*f)))
         return QR_ACT_F32;
     return type == QR_WEIGHT_BF16 ? QR_ACT_BF16 : QR_ACT_Q8;
 }
 
 unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute)
 {
-    const unsigned form = qr_linear_act_form(w->type, compute);
+    const unsigned form = w->order ? QR_ACT_F32 : qr_linear_act_form(w->type, compute);
     return form == QR_ACT_BF16 && w->onednn ? form | QR_ACT_DENSE : form;
 }
 
@@ -57,7 +65,7 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: out_stride %zu is less than the %zu outputs", args->out_stride,
                        args->w->n);
-    if (!(args->x->forms & qr_linear_act_form(args->w->type, args->compute)))
+    if (!(args->x->forms & qr_linear_act_forms(args->w, args->compute) & ~(unsigned)QR_ACT_DENSE))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: x lacks the activation form that weights of type %s read",
                        qr_weight_type_info(args->w->type)->name);
@@ -74,7 +82,7 @@ static struct backend take_backend(const struct qr_linear_args *args,
                                    const struct qr_kernels *kernels)
 {
     return (struct backend){
-        .kernel = pick(args->w->type, args->compute, kernels),
+        .kernel = pick(args->w, args->compute, kernels),
         .runner = args->w->onednn ? qr_onednn_acquire(args->w->onednn) : NULL,
     };
 }
@@ -94,6 +102,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         .m = b->i1 - b->i0,
         .n = b->j1 - b->j0,
         .k = w->k,
+        .order = w->order,
         .x = x->f32 + b->i0 * x->f32_stride,
         .x_stride = x->f32_stride,
     };

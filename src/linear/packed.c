@@ -128,6 +128,8 @@ void qr_packed_borrow(struct qr_packed *w, const uint8_t *panels)
     w->borrowed = true;
 }
 
+void qr_packed_set_order(struct qr_packed *w, const uint32_t *order) { w->order = order; }
+
 static quire_status create(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
                            const struct quire_allocator *allocator, struct qr_packed **out,
                            struct quire_error *err)
@@ -292,19 +294,28 @@ quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout, struc
     return s;
 }
 
+/* A row of a quantized panel from the row's group at `panel` on. */
+static void unpack_quant_row(const struct qr_packed *w, const uint8_t *panel, size_t r, float *out)
+{
+    const struct qr_panel_format f = *qr_weight_panel_format(w->type);
+    struct qr_group g;
+    float values[QR_GROUP_K];
+    for (size_t k0 = 0; k0 < w->k; k0 += QR_GROUP_K) {
+        const size_t nb = blocks_at(w, k0);
+        qr_group_unpack(f, panel, nb, r, &g);
+        qr_group_dequantize(f, &g, nb, w->order ? values : out + k0);
+        for (size_t k = 0; w->order && k < nb * QR_BLOCK_K; k++)
+            out[w->order[k0 + k]] = values[k];
+        panel += qr_panel_group_bytes(f, nb);
+    }
+}
+
 void qr_packed_unpack_row(const struct qr_packed *w, size_t row, float *out)
 {
     const size_t r = row % w->panel_rows;
     const uint8_t *panel = w->data + row / w->panel_rows * w->panel_bytes;
     if (w->panel_rows == QR_PANEL_ROWS) {
-        const struct qr_panel_format f = *qr_weight_panel_format(w->type);
-        struct qr_group g;
-        for (size_t k0 = 0; k0 < w->k; k0 += QR_GROUP_K) {
-            const size_t nb = blocks_at(w, k0);
-            qr_group_unpack(f, panel, nb, r, &g);
-            qr_group_dequantize(f, &g, nb, out + k0);
-            panel += qr_panel_group_bytes(f, nb);
-        }
+        unpack_quant_row(w, panel, r, out);
         return;
     }
     for (size_t k = 0; k < w->k; k++) {

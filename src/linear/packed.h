@@ -18,8 +18,10 @@ struct qr_packed {
     size_t n_panels;    /* n / panel_rows, rounded up */
     size_t row_bytes;   /* of one source row */
     size_t bytes;       /* n_panels * panel_bytes */
-    uint8_t *data;      /* panels, 64-byte aligned; NULL until reserved or borrowed */
-    bool borrowed;      /* data is read-only and belongs to another owner */
+    /* [k] the input that each k of the panels multiplies; NULL: ascending. Borrowed */
+    const uint32_t *order;
+    uint8_t *data; /* panels, 64-byte aligned; NULL until reserved or borrowed */
+    bool borrowed; /* data is read-only and belongs to another owner */
     /* Not NULL: oneDNN defines the panel layout and multiplies this weight for every number of
      * rows. NULL: quire's kernels do, with the layout of kernels/kernels_linear.h. */
     const struct qr_onednn_matmul *onednn;
@@ -53,6 +55,11 @@ quire_status qr_packed_describe(struct qr_onednn *onednn, uint32_t type, uint64_
                                 struct quire_error *err) QUIRE_MUST_CHECK;
 quire_status qr_packed_reserve(struct qr_packed *w, struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_packed_borrow(struct qr_packed *w, const uint8_t *panels);
+
+/* Sets the order of the inputs (NULL: ascending), a permutation of [0, k) that outlives the weight.
+ * Rows are packed in that order. Only for INT4 and INT8 types, whose f32 kernels read activations
+ * by it; such weights take f32 activations in every compute mode. */
+void qr_packed_set_order(struct qr_packed *w, const uint32_t *order);
 
 /* Computes a hash of the panel layout, from the packed form of a sample. Panels of another process
  * can be borrowed only if their layout hash is equal. QUIRE_E_NOMEM. */

@@ -125,6 +125,13 @@ static inline vf32 vf32_from_i32(vi32 a) { return _mm256_cvtepi32_ps(a); }
 static inline vi32 vi32_round(vf32 a) { return _mm256_cvtps_epi32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return _mm256_castsi256_ps(a); }
 static inline vi32 vi32_bits(vf32 a) { return _mm256_castps_si256(a); }
+/* table[lane of idx]; lanes of idx are 0 .. 15 */
+static inline vf32 vf32_lut16(const float *table, vi32 idx)
+{
+    const vf32 lo = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), idx),
+               hi = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), idx);
+    return _mm256_blendv_ps(lo, hi, vf32_bits(_mm256_slli_epi32(idx, 28)));
+}
 
 /* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */

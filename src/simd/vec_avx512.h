@@ -118,6 +118,11 @@ static inline vf32 vf32_from_i32(vi32 a) { return _mm512_cvtepi32_ps(a); }
 static inline vi32 vi32_round(vf32 a) { return _mm512_cvtps_epi32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return _mm512_castsi512_ps(a); }
 static inline vi32 vi32_bits(vf32 a) { return _mm512_castps_si512(a); }
+/* table[lane of idx]; lanes of idx are 0 .. 15 */
+static inline vf32 vf32_lut16(const float *table, vi32 idx)
+{
+    return _mm512_permutexvar_ps(idx, _mm512_loadu_ps(table));
+}
 
 /* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */

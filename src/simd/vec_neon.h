@@ -112,6 +112,16 @@ static inline vf32 vf32_from_i32(vi32 a) { return vcvtq_f32_s32(a); }
 static inline vi32 vi32_round(vf32 a) { return vcvtnq_s32_f32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return vreinterpretq_f32_s32(a); }
 static inline vi32 vi32_bits(vf32 a) { return vreinterpretq_s32_f32(a); }
+/* table[lane of idx]; lanes of idx are 0 .. 15 */
+static inline vf32 vf32_lut16(const float *table, vi32 idx)
+{
+    const uint8_t *bytes = (const uint8_t *)table;
+    const uint8x16x4_t t = { { vld1q_u8(bytes), vld1q_u8(bytes + 16), vld1q_u8(bytes + 32),
+                               vld1q_u8(bytes + 48) } };
+    /* the four bytes of entry i are 4 i .. 4 i + 3 */
+    const int32x4_t at = vmlaq_n_s32(vdupq_n_s32(0x03020100), idx, 0x04040404);
+    return vreinterpretq_f32_u8(vqtbl4q_u8(t, vreinterpretq_u8_s32(at)));
+}
 
 /* ---- for attention: lane masks from bits, high halves, pairs of bf16 */
 /* lane i is true when bit i is set */

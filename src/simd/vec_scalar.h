@@ -197,6 +197,13 @@ static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 }
 
 /* ---- conversions */
+/* table[lane of idx]; lanes of idx are 0 .. 15 */
+static inline vf32 vf32_lut16(const float *table, vi32 idx)
+{
+    vf32 r;
+    VEC_LANES_ r.v[i_] = table[idx.v[i_] & 15];
+    return r;
+}
 static inline vf32 vf32_from_i32(vi32 a)
 {
     vf32 r;

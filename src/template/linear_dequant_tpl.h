@@ -6,15 +6,28 @@
 #include "template/linear_float_tpl.h"
 #include "template/linear_unpack_tpl.h"
 
-/* Byte i of each lane minus the offset, as f32. */
-QR_INLINE vf32 linear_code_f32(vi32 codes, int i, int offset)
+/* The numbers with the E4M3 bits of the lanes: as exponent and mantissa of f32, times 2^120. */
+QR_INLINE vf32 linear_e4m3(vi32 code)
 {
-    const vi32 code = vi32_and(vi32_shr(codes, 8 * i), vi32_set1(255));
-    return vf32_from_i32(vi32_sub(code, vi32_set1(offset)));
+    const vi32 sign = vi32_shl(vi32_and(code, vi32_set1(128)), 24),
+               magnitude = vi32_shl(vi32_and(code, vi32_set1(127)), 20);
+    return vf32_mul(vf32_bits(vi32_or(magnitude, sign)), vf32_set1(0x1p120f));
 }
 
-/* Dequantizes a group to w. scale * code is exact in f32, so the only rounding is the one the
- * format has: the subtraction of the minimum. */
+/* Byte i of each lane as f32: minus the offset, or the floating-point weight. */
+QR_INLINE vf32 linear_code_f32(struct qr_panel_format f, vi32 codes, int i)
+{
+    static const float nf4[16] = { QR_NF4_VALUES };
+    const vi32 code = vi32_and(vi32_shr(codes, 8 * i), vi32_set1(255));
+    if (f.lut == QR_LUT_E4M3)
+        return linear_e4m3(code);
+    if (f.lut == QR_LUT_NF4)
+        return vf32_lut16(nf4, code);
+    return vf32_from_i32(vi32_sub(code, vi32_set1(f.offset)));
+}
+
+/* Dequantizes a group to w. With f16 scales, scale * code is exact in f32, so the only rounding is
+ * the one the format has: the subtraction of the minimum. With f32 scales products round, too. */
 QR_INLINE void linear_dequant(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
                               float *w)
 {
@@ -28,7 +41,7 @@ QR_INLINE void linear_dequant(struct qr_panel_format f, const uint8_t *group, si
             const vi32 codes = vi32_load(&c.step[s][4 * r]);
             const vf32 scale = vf32_load(&g.scale[s / sub_steps][r]);
             QR_UNROLL_16 (int i = 0; i < 4; i++) {
-                vf32 v = vf32_mul(scale, linear_code_f32(codes, i, f.offset));
+                vf32 v = vf32_mul(scale, linear_code_f32(f, codes, i));
                 if (qr_panel_has_min(f))
                     v = vf32_sub(v, vf32_load(&g.min[s / sub_steps][r]));
                 vf32_store(w + (4 * s + (size_t)i) * QR_PANEL_ROWS + r, v);
@@ -42,10 +55,31 @@ static __attribute__((noinline)) void linear_chunk_dequant(const struct linear_f
     linear_float_block(LINEAR_F32, LINEAR_FLOAT_ROWS, QR_PANEL_ROWS / VF32_N, *p, m, QR_PANEL_ROWS);
 }
 
+/* The same for k whose activations are elements order[0] .. order[p->k - 1] of the rows at p->x,
+ * which are gathered LINEAR_ORDERED_M rows at a time. */
+static __attribute__((noinline)) void linear_chunk_ordered(const struct linear_float_args *p,
+                                                           const uint32_t *order, size_t m)
+{
+    enum { LINEAR_ORDERED_M = 16 };
+    float x[LINEAR_ORDERED_M][QR_GROUP_K];
+    struct linear_float_args part = *p;
+    part.x = x[0];
+    part.x_stride = QR_GROUP_K;
+    for (size_t i0 = 0, n; i0 < m; i0 += n) {
+        n = m - i0 < LINEAR_ORDERED_M ? m - i0 : LINEAR_ORDERED_M;
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < p->k; k++)
+                x[i][k] = ((const float *)p->x)[(i0 + i) * p->x_stride + order[k]];
+        part.acc = p->acc + i0 * p->acc_ld;
+        linear_chunk_dequant(&part, n);
+    }
+}
+
 QR_INLINE void linear_dequant_run(struct qr_panel_format f, const struct qr_linear_kernel_args *a)
 {
     enum { R = QR_PANEL_ROWS };
     _Alignas(64) float acc[LINEAR_QUANT_M * R], w[QR_GROUP_K * R];
+    const bool ordered = qr_panel_has_zero(f) && a->order;
     for (size_t j0 = 0; j0 < a->n; j0 += R)
         for (size_t i0 = 0; i0 < a->m; i0 += LINEAR_QUANT_M) {
             const size_t m = a->m - i0 < LINEAR_QUANT_M ? a->m - i0 : LINEAR_QUANT_M;
@@ -57,14 +91,17 @@ QR_INLINE void linear_dequant_run(struct qr_panel_format f, const struct qr_line
                 group += qr_panel_group_bytes(f, kn / QR_BLOCK_K);
                 const struct linear_float_args p = {
                     .w = (const uint8_t *)w,
-                    .x = a->x + i0 * a->x_stride + k0,
+                    .x = a->x + i0 * a->x_stride + (ordered ? 0 : k0),
                     .acc = acc,
                     .w_ld = R,
                     .x_stride = a->x_stride,
                     .acc_ld = R,
                     .k = kn,
                 };
-                linear_chunk_dequant(&p, m);
+                if (ordered)
+                    linear_chunk_ordered(&p, a->order + k0, m);
+                else
+                    linear_chunk_dequant(&p, m);
             }
             linear_store(a, i0, m, j0, R, acc, R);
         }

@@ -62,6 +62,7 @@ QR_INLINE void linear_q8_next_tile(struct linear_q8_group_args *t, size_t rows)
 #endif
 
 LINEAR_Q8_TILES(full, LINEAR_Q8_FULL)
+LINEAR_Q8_TILES(full_min, LINEAR_Q8_FULL | LINEAR_Q8_MIN)
 #if defined(VI32_PAIRS)
 LINEAR_Q8_TILES(plain, LINEAR_Q8_PAIRS * 8)
 LINEAR_Q8_TILES(plain_5, LINEAR_Q8_PAIRS * 4)
@@ -95,6 +96,9 @@ QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_
     switch (kind & (LINEAR_Q8_PAIRS - 1)) {
     case LINEAR_Q8_FULL:
         linear_q8_tiles_full(t, m);
+        break;
+    case LINEAR_Q8_FULL | LINEAR_Q8_MIN:
+        linear_q8_tiles_full_min(t, m);
         break;
     case LINEAR_Q8_SUB16 | LINEAR_Q8_MIN:
         linear_q8_tiles_sub16_min(t, m);

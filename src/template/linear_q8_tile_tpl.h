@@ -12,7 +12,7 @@
  * whose 16-bit products can be added without overflow. */
 enum linear_q8_kind {
     LINEAR_Q8_SUB16 = 1,  /* a scale per 16 values, else per 32 */
-    LINEAR_Q8_MIN = 2,    /* minimums; codes have no offset */
+    LINEAR_Q8_MIN = 2,    /* minimums; codes have no offset unless FULL */
     LINEAR_Q8_FULL = 4,   /* codes need eight bits */
     LINEAR_Q8_PACKED = 8, /* codes are packed, as in the panel */
     LINEAR_Q8_PAIRS = 16,
@@ -32,7 +32,7 @@ struct linear_q8_tile_args {
     size_t q_stride;                  /* blocks */
     float *acc;                       /* [rows][LINEAR_Q8_LD] */
     size_t n_blocks;                  /* of the group */
-    int offset_shift;                 /* log2 of the offset of the codes; unused with MIN */
+    int offset_shift;                 /* log2 of the offset of the codes, if it counts */
     /* weights to prefetch: next_lines cache lines per block, from `next` on and, for a second
      * panel, next_panel bytes later */
     const uint8_t *next;
@@ -74,7 +74,7 @@ QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f,
 /* Initial value of an integer dot product: minus the offset times the sum of the activations. */
 QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, vi32 shift)
 {
-    if ((kind & LINEAR_Q8_MIN) || (kind & LINEAR_Q8_FULL && VI32_W8_OFFSET == 0))
+    if (kind & LINEAR_Q8_FULL ? VI32_W8_OFFSET == 0 : kind & LINEAR_Q8_MIN)
         return vi32_zero();
     vi32 minus = vi32_set1(kind & LINEAR_Q8_SUB16 && !half ? a->neg_half_sum : a->neg_sum);
     if (half)

@@ -242,5 +242,5 @@ QR_INLINE void linear_q8_run(struct qr_panel_format f, const struct qr_linear_ke
         linear_q8_run((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), a,                     \
                       linear_q8_skinny_##name, linear_q8_pair_##name);                             \
     }
-QR_QUANT_TYPES(X)
+QR_INTEGER_TYPES(X)
 #undef X

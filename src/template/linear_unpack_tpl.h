@@ -112,8 +112,8 @@ QR_INLINE vi32 linear_delta_code(const uint8_t *body, vi32 delta, int s)
                     vi32_select(minus, linear_bytes(7), linear_bytes(9)));
 }
 
-/* Step s of a body, one byte per code. Codes that need eight bits: signed weights if is_signed,
- * else weights plus 128. delta: with qr_panel_has_delta, the bits of the block from bit 0 on. */
+/* Step s of a body, one byte per code; of eight bits: signed weights if is_signed, else weights
+ * plus 128; floats as stored. delta: with qr_panel_has_delta, the bits of the block from 0 on. */
 QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8_t *body,
                            vi32 delta, int s)
 {
@@ -131,7 +131,7 @@ QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8
     }
     if (f.lut != QR_LUT_NONE && f.low_bits == 3)
         return linear_threes_iq2(body, s);
-    if (f.lut != QR_LUT_NONE) {
+    if (f.lut != QR_LUT_NONE && !qr_panel_is_float(f)) {
         const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 4 * (s % 2));
         return linear_lookup(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
                              : f.lut == QR_LUT_MXFP4   ? mxfp4
@@ -162,6 +162,22 @@ QR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
 QR_INLINE vf32 linear_e4m3_half(const uint8_t *p)
 {
     return vf32_mul(vf32_bits(vi32_shl(vi32_load_u8(p), 20)), vf32_set1(0x1p119f));
+}
+
+/* Unpacks f32 scales, of 1, 2 or 4 blocks, and zero points. */
+QR_INLINE void linear_unpack_f32_scales(struct qr_panel_format f, const uint8_t *h, size_t n_blocks,
+                                        size_t r, float *scale, float *min)
+{
+    enum { R = QR_PANEL_ROWS, LD = LINEAR_SCALES_LD };
+    const size_t per_f32 = qr_panel_blocks_per_f32(f);
+    const float *d = (const float *)(const void *)h + r;
+    const int8_t *z = (const int8_t *)h + n_blocks / per_f32 * R * sizeof *d + r;
+    for (size_t b = 0; b < n_blocks; b++) {
+        const vf32 s = vf32_load(d + b / per_f32 * R);
+        vf32_store(scale + b * LD, s);
+        if (qr_panel_has_zero(f))
+            vf32_store(min + b * LD, vf32_mul(s, vf32_from_i32(vi32_load_s8(z + b / per_f32 * R))));
+    }
 }
 
 /* Unpacks scales that are stored per block. */
@@ -216,6 +232,10 @@ QR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h, si
     const uint16_t *d = (const uint16_t *)(const void *)h + r;
     const size_t n_sub = qr_panel_sub16(f) ? 16 : 8;
     const uint8_t *s = h + 64 + r;
+    if (qr_panel_blocks_per_f32(f)) {
+        linear_unpack_f32_scales(f, h, n_blocks, r, scale, min);
+        return;
+    }
     linear_unpack_block_scales(f, h, n_blocks, r, scale, min);
     for (size_t i = 0; i < n_sub; i++) {
         if (qr_panel_nibble_scales(f))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* seeds.c - writes the generated part of the seed corpora: fuzz_seeds FOLDER.
  *
- * Creates FOLDER/NAME_seed_corpus for the binary formats, from fixed seeds. Malformed inputs are
- * named after the defect; several are defects that readers of other programs had. */
+ * Creates FOLDER/NAME_seed_corpus, from fixed seeds. Malformed inputs have the name of a defect. */
 #include "packed_files.h"
 #include "seeds_adapter.h"
 #include "seeds_edits.h"
+#include "seeds_quantized.h"
 #include "tiny_model.h"
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@ static const char *root;
 static void save(const char *corpus, const char *name, struct fuzz_buffer *b)
 {
     char path[1024];
-    snprintf(path, sizeof path, "%s/%s_seed_corpus", root, corpus);
+    const int n = snprintf(path, sizeof path, "%s/%s_seed_corpus", root, corpus);
     mkdir(path, 0777);
-    snprintf(path, sizeof path, "%s/%s_seed_corpus/%s", root, corpus, name);
+    snprintf(path + n, sizeof path - (size_t)n, "/%s", name);
     fuzz_write_file(path, b->data, b->size);
     fuzz_buffer_free(b);
 }
@@ -308,7 +308,7 @@ static void safetensors_bad(void)
         snprintf(name, sizeof name, "index-path-%zu", i);
         save("safetensors", name, &b);
     }
-    for (uint64_t n = 0; n < 3; n++) {
+    for (int n = 0; n < 3; n++) {
         static const uint64_t sizes[] = { 0, 100000001, UINT64_MAX };
         struct fuzz_buffer file = { 0 }, b = { 0 };
         char name[32];
@@ -316,7 +316,7 @@ static void safetensors_bad(void)
         fuzz_put_text(&file, "{}");
         packed_put(&b, MODEL, file.data, file.size);
         fuzz_buffer_free(&file);
-        snprintf(name, sizeof name, "header-size-%d", (int)n);
+        snprintf(name, sizeof name, "header-size-%d", n);
         save("safetensors", name, &b);
     }
 }
@@ -445,6 +445,7 @@ int main(int argc, char **argv)
     edit_seeds(save);
     kv_scale_files();
     adapter_seeds(save);
+    quantized_seeds(save);
     random_inputs("attention", 48, 250, "");
     random_inputs("sampling", 12, 300, "");
     random_inputs("engine", 8, 200, "the end of the story and ");

@@ -20,9 +20,10 @@ void qr_init_linear_emulated(struct qr_kernels *k)
     QR_SET_KERNEL(k, linear_f32_f16, emulated);
     QR_SET_KERNEL(k, linear_f32_bf16, emulated);
     QR_SET_KERNEL(k, linear_native_bf16, emulated);
-#define X(name, ...)                                                                               \
-    QR_SET_KERNEL(k, linear_f32_##name, emulated);                                                 \
-    QR_SET_KERNEL(k, linear_q8_##name, emulated);
+#define X(name, ...) QR_SET_KERNEL(k, linear_f32_##name, emulated);
     QR_QUANT_TYPES(X)
+#undef X
+#define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, emulated);
+    QR_INTEGER_TYPES(X)
 #undef X
 }

@@ -191,6 +191,47 @@ static struct kc_weight block64(enum qr_weight_type type, const uint8_t *p, size
     return w;
 }
 
+/* Types of Hugging Face checkpoints: f32 scale, zero point, codes in the order of k. */
+static struct kc_weight hf_weight(enum qr_weight_type type, const uint8_t *p, size_t k)
+{
+    static const double nf4[16] = { -1,
+                                    -0.6961928009986877,
+                                    -0.5250730514526367,
+                                    -0.39491748809814453,
+                                    -0.28444138169288635,
+                                    -0.18477343022823334,
+                                    -0.09105003625154495,
+                                    0,
+                                    0.07958029955625534,
+                                    0.16093020141124725,
+                                    0.24611230194568634,
+                                    0.33791524171829224,
+                                    0.44070982933044434,
+                                    0.5626170039176941,
+                                    0.7229568362236023,
+                                    1 };
+    struct kc_weight w = { 0, 0, 0, 0 };
+    float d;
+    memcpy(&d, p, sizeof d);
+    w.scale = (double)d;
+    if (type == QR_WEIGHT_NF4_64) {
+        w.value = (double)d * nf4[bits(p + 4, 4 * k, 4)];
+    } else if (type == QR_WEIGHT_F8_E4M3_32 || type == QR_WEIGHT_F8_E4M3_128) {
+        const int e = bits(p + 4 + k, 3, 4), m = bits(p + 4 + k, 0, 3);
+        w.value = (double)d * ldexp(e ? 8 + m : m, (e ? e : 1) - 10);
+        w.value = p[4 + k] & 128 ? -w.value : w.value;
+    } else {
+        const int zero = p[4] < 128 ? p[4] : p[4] - 256;
+        const bool byte = type == QR_WEIGHT_INT8_32 || type == QR_WEIGHT_INT8_128;
+        w.q = byte ? (p[5 + k] < 128 ? p[5 + k] : p[5 + k] - 256) : bits(p + 5, 4 * k, 4);
+        w.min = (double)(d * (float)zero);
+        w.value = (double)((float)(w.scale * w.q) - (float)w.min);
+        return w;
+    }
+    w.value = (double)(float)w.value;
+    return w;
+}
+
 static struct kc_weight block256(enum qr_weight_type type, const uint8_t *p, size_t k)
 {
     struct kc_weight w = { 0, 0, 0, 0 };
@@ -260,6 +301,8 @@ struct kc_weight kc_weight_at(enum qr_weight_type type, const uint8_t *row, size
         w.value = (double)f;
         return w;
     }
+    if (type >= QR_WEIGHT_FIRST_HF)
+        return hf_weight(type, p, k % info->block_elems);
     w = info->block_elems == 32    ? block32(type, p, k % 32)
         : info->block_elems == 256 ? block256(type, p, k % 256)
                                    : block64(type, p, k % info->block_elems);
@@ -288,7 +331,8 @@ int kc_sub_block(enum qr_weight_type type)
 bool kc_has_min(enum qr_weight_type type)
 {
     return type == QR_WEIGHT_Q4_1 || type == QR_WEIGHT_Q5_1 || type == QR_WEIGHT_Q2_K ||
-           type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K || type == QR_WEIGHT_IQ1_S;
+           type == QR_WEIGHT_Q4_K || type == QR_WEIGHT_Q5_K || type == QR_WEIGHT_IQ1_S ||
+           (type >= QR_WEIGHT_INT4_32 && type <= QR_WEIGHT_INT8_128);
 }
 
 /* Offset of the f16 scale in a block; with minimums, theirs follows. */
@@ -329,6 +373,20 @@ static uint16_t random_half(struct kc_env *env)
     }
 }
 
+/* Sets the scale of a block: of usual size, with f16 precision, 0 or a denormal of f16. Makes NaNs
+ * among E4M3 codes zero. */
+static void set_hf_scale(struct kc_env *env, enum qr_weight_type type,
+                         const struct qr_weight_type_info *info, uint8_t *block)
+{
+    float d = kc_normal(env) * 0.01f;
+    if (kc_int(env, 0, 1))
+        d = kc_f16_value(random_half(env));
+    memcpy(block, &d, sizeof d);
+    if (type == QR_WEIGHT_F8_E4M3_32 || type == QR_WEIGHT_F8_E4M3_128)
+        for (size_t i = 4; i < info->block_bytes; i++)
+            block[i] = (block[i] & 127) == 127 ? 0 : block[i];
+}
+
 void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8_t *row)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(type);
@@ -342,6 +400,8 @@ void kc_random_row(struct kc_env *env, enum qr_weight_type type, size_t k, uint8
             memcpy(row, &f, sizeof f);
         else if (info->block_elems == 1)
             set_half(row, type == QR_WEIGHT_F16 ? kc_f16_bits(f) : kc_bf16_bits(f));
+        else if (type >= QR_WEIGHT_FIRST_HF)
+            set_hf_scale(env, type, info, row);
         else if (type == QR_WEIGHT_MXFP4)
             row[0] = (uint8_t)(extreme == 2 ? kc_int(env, 0, 3) : kc_int(env, 110, 140));
         else if (type != QR_WEIGHT_NVFP4) {
@@ -358,6 +418,8 @@ void kc_poison_row(enum qr_weight_type type, size_t k, uint8_t *row)
     const float nan = NAN;
     for (size_t b = 0; b < k / info->block_elems; b++, row += info->block_bytes) {
         if (type == QR_WEIGHT_F32)
+            memcpy(row, &nan, sizeof nan);
+        else if (type >= QR_WEIGHT_FIRST_HF)
             memcpy(row, &nan, sizeof nan);
         else if (type == QR_WEIGHT_MXFP4)
             row[0] = 255; /* has no NaN; 2^127 makes the outputs overflow */

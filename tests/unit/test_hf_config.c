@@ -334,7 +334,7 @@ static void test_bad_values(void **state)
         bad(json, QUIRE_E_FORMAT, cases[i].text);
     }
     bad(MODEL("llama", ",\"hidden_act\":\"mish\""), QUIRE_E_UNSUPPORTED, "mish");
-    bad(MODEL("llama", ",\"quantization_config\":{\"quant_method\":\"awq\"}"), QUIRE_E_UNSUPPORTED,
+    bad(MODEL("llama", ",\"quantization_config\":{\"quant_method\":\"hqq\"}"), QUIRE_E_UNSUPPORTED,
         "quantization_config");
     bad(MODEL("gpt9", ""), QUIRE_E_UNSUPPORTED, "gpt9");
     bad("{}", QUIRE_E_FORMAT, "model_type is missing");

@@ -15,15 +15,17 @@ static uint32_t random_u32(void)
 static float random_f32(void) { return (float)random_u32() * 0x1p-23f - 1; }
 
 /* At least one type for each kind of panel, scale and dot product. */
-static const enum qr_weight_type types[] = { QR_WEIGHT_F32,  QR_WEIGHT_F16,  QR_WEIGHT_BF16,
-                                             QR_WEIGHT_Q8_0, QR_WEIGHT_Q4_1, QR_WEIGHT_Q2_K,
-                                             QR_WEIGHT_Q6_K, QR_WEIGHT_MXFP4 };
+static const enum qr_weight_type types[] = {
+    QR_WEIGHT_F32,      QR_WEIGHT_F16,     QR_WEIGHT_BF16,        QR_WEIGHT_Q8_0,
+    QR_WEIGHT_Q4_1,     QR_WEIGHT_Q2_K,    QR_WEIGHT_Q6_K,        QR_WEIGHT_MXFP4,
+    QR_WEIGHT_INT4_128, QR_WEIGHT_INT8_32, QR_WEIGHT_F8_E4M3_128, QR_WEIGHT_NF4_64
+};
 enum { N_TYPES = sizeof types / sizeof types[0], N = 83, MAX_M = 512 };
 
 static size_t k_of(enum qr_weight_type type)
 {
     const size_t block = qr_weight_type_info(type)->block_elems;
-    return block == 1 ? 301 : block == 32 ? 288 : 512;
+    return block == 1 ? 301 : block < 256 ? 9 * block : 512;
 }
 
 /* Random bytes with bounded floating-point fields: bit 6 of every second byte is 0, which bounds
@@ -38,6 +40,11 @@ static struct qr_packed *random_weight(enum qr_weight_type type, size_t n, size_
     assert_non_null(raw);
     for (size_t i = 0; i < n * w->row_bytes; i++)
         raw[i] = (uint8_t)random_u32() & (i % 2 ? 0xbf : 0xff);
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    for (size_t i = 0; type >= QR_WEIGHT_FIRST_HF && i < n * w->row_bytes; i += info->block_bytes) {
+        const float d = random_f32();
+        memcpy(raw + i, &d, sizeof d);
+    }
     for (size_t i = 0; type == QR_WEIGHT_MXFP4 && i < n * w->row_bytes; i += 17)
         raw[i] = (uint8_t)(110 + random_u32() % 30);
     assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, n, raw, &err));

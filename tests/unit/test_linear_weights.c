@@ -5,12 +5,15 @@
 #include "quire_cmocka.h"
 
 static const enum qr_weight_type supported[] = {
-    QR_WEIGHT_F32,   QR_WEIGHT_F16,     QR_WEIGHT_BF16,   QR_WEIGHT_Q4_0,   QR_WEIGHT_Q4_1,
-    QR_WEIGHT_Q5_0,  QR_WEIGHT_Q5_1,    QR_WEIGHT_Q8_0,   QR_WEIGHT_Q2_K,   QR_WEIGHT_Q3_K,
-    QR_WEIGHT_Q4_K,  QR_WEIGHT_Q5_K,    QR_WEIGHT_Q6_K,   QR_WEIGHT_IQ4_NL, QR_WEIGHT_IQ4_XS,
-    QR_WEIGHT_MXFP4, QR_WEIGHT_IQ3_XXS, QR_WEIGHT_IQ3_S,  QR_WEIGHT_NVFP4,  QR_WEIGHT_IQ1_S,
-    QR_WEIGHT_IQ1_M, QR_WEIGHT_IQ2_XXS, QR_WEIGHT_IQ2_XS, QR_WEIGHT_IQ2_S,  QR_WEIGHT_TQ1_0,
-    QR_WEIGHT_TQ2_0, QR_WEIGHT_Q1_0,    QR_WEIGHT_Q2_0,
+    QR_WEIGHT_F32,      QR_WEIGHT_F16,        QR_WEIGHT_BF16,        QR_WEIGHT_Q4_0,
+    QR_WEIGHT_Q4_1,     QR_WEIGHT_Q5_0,       QR_WEIGHT_Q5_1,        QR_WEIGHT_Q8_0,
+    QR_WEIGHT_Q2_K,     QR_WEIGHT_Q3_K,       QR_WEIGHT_Q4_K,        QR_WEIGHT_Q5_K,
+    QR_WEIGHT_Q6_K,     QR_WEIGHT_IQ4_NL,     QR_WEIGHT_IQ4_XS,      QR_WEIGHT_MXFP4,
+    QR_WEIGHT_IQ3_XXS,  QR_WEIGHT_IQ3_S,      QR_WEIGHT_NVFP4,       QR_WEIGHT_IQ1_S,
+    QR_WEIGHT_IQ1_M,    QR_WEIGHT_IQ2_XXS,    QR_WEIGHT_IQ2_XS,      QR_WEIGHT_IQ2_S,
+    QR_WEIGHT_TQ1_0,    QR_WEIGHT_TQ2_0,      QR_WEIGHT_Q1_0,        QR_WEIGHT_Q2_0,
+    QR_WEIGHT_INT4_32,  QR_WEIGHT_INT4_64,    QR_WEIGHT_INT4_128,    QR_WEIGHT_INT8_32,
+    QR_WEIGHT_INT8_128, QR_WEIGHT_F8_E4M3_32, QR_WEIGHT_F8_E4M3_128, QR_WEIGHT_NF4_64,
 };
 enum { N_SUPPORTED = sizeof supported / sizeof supported[0] };
 
@@ -31,6 +34,8 @@ static void type_table(void **state)
         if (info)
             assert_true(info->name && info->block_elems > 0 && info->block_bytes > 0);
     }
+    for (uint32_t t = QR_WEIGHT_FIRST_HF; qr_weight_type_info(t); t++)
+        n++;
     assert_int_equal(n, N_SUPPORTED);
     for (int i = 0; i < N_SUPPORTED; i++)
         assert_true(qr_weight_type_info(supported[i])->supported);
@@ -38,6 +43,8 @@ static void type_table(void **state)
     assert_string_equal(qr_weight_type_info(17)->name, "IQ2_XS");
     assert_null(qr_weight_type_info(4));
     assert_null(qr_weight_type_info(43));
+    assert_null(qr_weight_type_info(QR_WEIGHT_FIRST_HF - 1));
+    assert_null(qr_weight_type_info(QR_WEIGHT_NF4_64 + 1));
     assert_null(qr_weight_type_info(UINT32_MAX));
 }
 

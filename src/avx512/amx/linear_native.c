@@ -230,6 +230,6 @@ void qr_init_linear_avx512_amx(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, linear_native_bf16, avx512_amx);
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_amx);
-    QR_QUANT_TYPES(X)
+    QR_INTEGER_TYPES(X)
 #undef X
 }

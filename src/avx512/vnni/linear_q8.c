@@ -9,6 +9,6 @@
 void qr_init_linear_avx512_vnni(struct qr_kernels *k)
 {
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_vnni);
-    QR_QUANT_TYPES(X)
+    QR_INTEGER_TYPES(X)
 #undef X
 }

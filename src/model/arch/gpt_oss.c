@@ -30,6 +30,10 @@ static const struct qr_name_rule names[] = {
     { QR_W_EXPERT_UP_BIAS, QR_SLICE_UP_ODD, L "mlp.experts.gate_up_proj_bias" },
     { QR_W_EXPERT_DOWN, QR_SLICE_TRANSPOSED, L "mlp.experts.down_proj" },
     { QR_W_EXPERT_DOWN_BIAS, QR_SLICE_ALL, L "mlp.experts.down_proj_bias" },
+    /* as published: MXFP4, rows of outputs */
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE_EVEN, L "mlp.experts.gate_up_proj_blocks" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP_ODD, L "mlp.experts.gate_up_proj_blocks" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj_blocks" },
     { 0 },
 };
 

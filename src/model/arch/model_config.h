@@ -269,6 +269,31 @@ struct qr_sampling_defaults {
     uint32_t top_k;
 };
 
+/* Quantized weights of a Hugging Face checkpoint. */
+enum qr_quantization_method {
+    QR_QUANTIZATION_NONE,
+    QR_QUANTIZATION_FP8,
+    QR_QUANTIZATION_GPTQ,
+    QR_QUANTIZATION_AWQ,
+    QR_QUANTIZATION_COMPRESSED, /* compressed-tensors */
+    QR_QUANTIZATION_MXFP4,
+    QR_QUANTIZATION_NF4,      /* bitsandbytes, 4 bits */
+    QR_QUANTIZATION_LLM_INT8, /* bitsandbytes, 8 bits */
+};
+
+/* What the tensors do not say themselves. */
+struct qr_quantization_config {
+    enum qr_quantization_method method;
+    uint32_t bits;  /* GPTQ, AWQ: of a code, 4 or 8 */
+    uint32_t group; /* GPTQ, AWQ: columns per scale, a multiple of 32; 0: a whole row */
+    uint32_t block_rows, block_columns; /* of a block with one scale; 0: no blocks */
+    bool zero_minus_one;                /* GPTQ: zero points are stored minus 1 */
+    /* modules that are not quantized, owned by the config: names or parts of names between dots, or
+     * "re:" and a pattern */
+    const char *const *plain;
+    size_t n_plain;
+};
+
 struct qr_model_config {
     char arch[32]; /* name of the family in src/model/arch, e.g. "llama" */
     char name[96]; /* display name; may be empty */
@@ -353,7 +378,8 @@ struct qr_model_config {
     int32_t eos_ids[QR_MAX_EOS];
     struct qr_sampling_defaults sampling;
 
-    struct qr_arena memory; /* owns layers and the RoPE factors */
+    struct qr_quantization_config quantization;
+    struct qr_arena memory; /* owns layers, RoPE factors and lists of names */
 };
 
 #endif

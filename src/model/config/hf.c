@@ -12,6 +12,7 @@
 #include "model/config/hf_layer_sizes.h"
 #include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
+#include "model/config/hf_quantization.h"
 #include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"
 #include "model/config/hf_shared_block.h"
@@ -291,10 +292,6 @@ static quire_status find_arch(struct qr_hf_source *h)
     if (!h->arch)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: model_type %.80s is not supported", what,
                        type);
-    if (qr_json_is_object(qr_json_get(h->outer, "quantization_config")))
-        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                       "%s: quantization_config: only f32, f16 and bf16 weights are supported",
-                       what);
     return QUIRE_OK;
 }
 
@@ -309,6 +306,7 @@ static quire_status build(struct qr_hf_source *h, const struct qr_json *generati
     if (name)
         qr_model_config_set_name(h->cfg, name, strlen(name));
     QR_TRY(read_all(h, generation));
+    QR_TRY(qr_hf_read_quantization(h, policy));
     qr_model_config_finish(h->cfg, h->arch);
     QR_TRY(qr_model_config_validate(h->cfg, h->err));
     return qr_hf_check_unknown(h, policy);

@@ -36,14 +36,14 @@ struct load {
 };
 
 /* Rows per chunk, a multiple of every panel height. Small chunks keep the source rows in cache
- * while they are packed. A chunk of a transposed matrix takes one read per column, so larger ones
- * are better. */
+ * while they are packed. A chunk of a matrix that is stored by columns takes one read per column,
+ * so larger ones are better. */
 enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
 
 static void add_job(struct load *l, const struct qr_weight *w, uint32_t index,
                     struct qr_packed *target)
 {
-    const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
+    const uint32_t rows = w->column_bytes || w->many_rows ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
     if (w->role != QR_W_LATENT_UK_ROWS) /* the same parameters as QR_W_LATENT_UK */
         l->model->n_parameters += w->n_rows * w->n_cols;
     l->model->weight_bytes += target->bytes;
@@ -152,6 +152,7 @@ static quire_status add_stack(struct load *l, const struct qr_weight *stack,
         const struct qr_weight w = qr_weights_expert(stack, e);
         QR_TRY(
             qr_packed_describe(NULL, w.type, w.n_rows, w.n_cols, m->allocator, &experts[e], err));
+        qr_packed_set_order(experts[e], qr_weights_order(m->weights, &w));
         add_job(l, &w, e, experts[e]);
     }
     return QUIRE_OK;
@@ -179,6 +180,7 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
     struct qr_onednn *onednn = qr_provider_supports(role, w.type) ? m->onednn : NULL;
     QR_TRY(qr_packed_describe(onednn, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role],
                               err));
+    qr_packed_set_order(into->mat[role], qr_weights_order(m->weights, &w));
     add_job(l, &w, 0, into->mat[role]);
     return QUIRE_OK;
 }

@@ -6,6 +6,7 @@
 #include "format/file.h"
 #include "format/gguf.h"
 #include "format/safetensors.h"
+#include "model/load/weights_read.h"
 #include "model/load/weights_source.h"
 #include <string.h>
 
@@ -51,5 +52,8 @@ quire_status qr_weights_hash(const struct qr_weights *w, const struct qr_weight 
     const uint64_t location[] = { weight->tensor, weight->first_byte, weight->unit_bytes,
                                   weight->group,  weight->stride,     weight->column_bytes };
     *h = qr_fnv1a(qr_fnv1a(*h, location, sizeof location), sample, (size_t)bytes);
+    const uint32_t *order = qr_weights_order(w, weight);
+    if (order)
+        *h = qr_fnv1a(*h, order, (size_t)weight->n_cols * sizeof *order);
     return QUIRE_OK;
 }

@@ -248,6 +248,9 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "tensor %.80s has type %s, a part of which cannot be read transposed",
                        t.name, t.type_name);
+    if (transposed && t.order)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "tensor %.80s has act-order and cannot be read transposed", t.name);
     const uint32_t type = dequantize ? QR_WEIGHT_F32 : t.type;
     QR_TRY(stored_row_bytes(&t, type, cols, &row_bytes, err));
     if (transposed)
@@ -269,6 +272,7 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
         .stride = l.stride,
         .column_bytes = column_bytes,
         .expert_bytes = stack ? t.bytes / stack : 0,
+        .many_rows = t.many_rows,
     };
     if (qr_role_owner(&w->config, role, layer) == layer)
         w->total_bytes += (vector ? 1 : rows) * row_bytes * (stack ? stack : 1);

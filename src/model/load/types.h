@@ -13,6 +13,7 @@
 
 struct qr_arch;
 struct qr_gguf;
+struct qr_quantized;
 struct qr_safetensors;
 
 /* Location of one weight, as the forward pass needs it. n_rows of a vector is 1. For a stack this
@@ -38,6 +39,7 @@ struct qr_weight {
     uint64_t column_bytes;        /* transposed: distance of columns; 0: columns are contiguous */
     uint64_t expert_bytes;        /* distance of experts that share a tensor */
     const size_t *expert_tensors; /* [n_experts] if each expert has a tensor, else NULL */
+    bool many_rows; /* reads of many rows at once are much faster: the tensor stores columns */
 };
 
 struct qr_weights_params {
@@ -63,11 +65,12 @@ struct qr_weights {
     const struct qr_arch *arch;
     struct qr_gguf *gguf; /* one of these two; both NULL once the source is released */
     struct qr_safetensors *safetensors;
-    char *dir;                    /* NULL for GGUF */
-    const char *strip, *add;      /* prefix of the checkpoint's names; see tensor_map.c */
-    struct qr_weight *tensor_map; /* by role and layer; n_cols == 0: absent */
+    struct qr_quantized *quantized; /* NULL: the folder's weights are plain */
+    char *dir;                      /* NULL for GGUF */
+    const char *strip, *add;        /* prefix of the checkpoint's names; see tensor_map.c */
+    struct qr_weight *tensor_map;   /* by role and layer; n_cols == 0: absent */
     size_t tensor_map_size;
-    struct qr_arena lists; /* expert_tensors of the tensor map */
+    struct qr_arena lists; /* expert_tensors of the tensor map, `quantized` */
     uint64_t total_bytes;  /* of all weights in use, as stored */
     pthread_mutex_t progress_lock;
     uint64_t done_bytes; /* under the lock */
@@ -81,6 +84,10 @@ struct qr_source_tensor {
     uint32_t n_dims; /* more than 4 are reported as 5 */
     uint64_t dims[4];
     uint64_t bytes;
+    bool many_rows; /* see struct qr_weight */
+    /* [dims[0]] the column of each k of the rows that are read (act-order); NULL: ascending. Valid
+     * as long as the weight source */
+    const uint32_t *order;
 };
 
 /* A memory mapping of a file; bytes == 0: none. */

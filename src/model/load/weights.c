@@ -12,6 +12,7 @@
 #include "model/config/hf.h"
 #include "model/config/hf_pooling.h"
 #include "model/config/unknown.h"
+#include "model/load/quantized.h"
 #include "model/load/tensor_map.h"
 #include <errno.h>
 #include <string.h>
@@ -117,7 +118,8 @@ static quire_status open_folder(struct qr_weights *w, const struct qr_weights_pa
     free_text(w, &modules);
     QR_TRY(s);
     name_after_dir(w);
-    return qr_safetensors_open_dir(p->path, w->allocator, &w->safetensors, err);
+    QR_TRY(qr_safetensors_open_dir(p->path, w->allocator, &w->safetensors, err));
+    return qr_quantized_open(w, err);
 }
 
 static quire_status open_source(struct qr_weights *w, const struct qr_weights_params *p,
@@ -156,6 +158,7 @@ quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weight
 
 void qr_weights_release_source(struct qr_weights *w)
 {
+    qr_quantized_close(w);
     qr_gguf_close(w->gguf);
     qr_safetensors_close(w->safetensors);
     w->gguf = NULL;

@@ -5,9 +5,9 @@
 #include "model/load/types.h"
 
 /* Opens a model: reads headers, builds and validates the config, and maps every role that the
- * config implies to a tensor of the right shape. No tensor data is read. QUIRE_E_FORMAT names a
- * tensor that is missing or has another shape, QUIRE_E_UNSUPPORTED a key or tensor that the family
- * does not account for. */
+ * config implies to a tensor of the right shape. No tensor data is read but small descriptions of
+ * quantized matrices (quantized.h). QUIRE_E_FORMAT names a tensor that is missing or has another
+ * shape, QUIRE_E_UNSUPPORTED a key or tensor that the family does not account for. */
 quire_status qr_weights_open(const struct qr_weights_params *params, struct qr_weights **out,
                              struct quire_error *err) QUIRE_MUST_CHECK;
 void qr_weights_close(struct qr_weights *w); /* NULL is a no-op */

@@ -146,6 +146,13 @@ quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *
     return report(w, n_rows * weight->row_bytes, err);
 }
 
+const uint32_t *qr_weights_order(const struct qr_weights *w, const struct qr_weight *weight)
+{
+    struct qr_source_tensor t;
+    qr_weights_source_tensor(w, weight->tensor, &t);
+    return t.order;
+}
+
 quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
                                  uint64_t n, struct quire_error *err)
 {

@@ -5,17 +5,22 @@
 #include "base/weight_type.h"
 #include "format/gguf.h"
 #include "format/safetensors.h"
+#include "model/load/quantized.h"
+#include "model/load/quantized_read.h"
 #include <string.h>
 
 size_t qr_weights_source_count(const struct qr_weights *w)
 {
-    return w->gguf ? qr_gguf_tensor_count(w->gguf) : qr_safetensors_count(w->safetensors);
+    return w->gguf        ? qr_gguf_tensor_count(w->gguf)
+           : w->quantized ? qr_quantized_count(w->quantized)
+                          : qr_safetensors_count(w->safetensors);
 }
 
 bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t *i)
 {
-    return w->gguf ? qr_gguf_find_tensor(w->gguf, name, i)
-                   : qr_safetensors_find(w->safetensors, name, i);
+    return w->gguf        ? qr_gguf_find_tensor(w->gguf, name, i)
+           : w->quantized ? qr_quantized_find(w, name, i)
+                          : qr_safetensors_find(w->safetensors, name, i);
 }
 
 static uint32_t type_of_dtype(uint8_t dtype)
@@ -44,10 +49,34 @@ static void from_safetensor(const struct qr_safetensor *s, struct qr_source_tens
         t->dims[d] = s->shape[s->n_dims - 1 - d];
 }
 
+static void from_quantized(const struct qr_quantized_tensor *q, struct qr_source_tensor *t)
+{
+    const uint64_t experts = q->experts ? q->experts : 1;
+    size_t row_bytes = 0;
+    (void)qr_quantized_row_bytes(q, &row_bytes); /* fits: the codes are in a file */
+    *t = (struct qr_source_tensor){
+        .name = q->name,
+        .type = q->type,
+        .type_name = qr_weight_type_info(q->type)->name,
+        .n_dims = q->experts ? 3 : 2,
+        .dims = { q->columns, q->rows, experts, 1 },
+        .bytes = q->rows * experts * row_bytes,
+        .many_rows = q->codes_layout == QR_CODES_GPTQ || q->codes_layout == QR_CODES_AWQ,
+        .order = q->order,
+    };
+}
+
 void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_source_tensor *t)
 {
+    size_t file = i;
+    const struct qr_quantized_tensor *q =
+        w->quantized ? qr_quantized_get(w->quantized, i, &file) : NULL;
+    if (q) {
+        from_quantized(q, t);
+        return;
+    }
     if (!w->gguf) {
-        from_safetensor(qr_safetensors_tensor(w->safetensors, i), t);
+        from_safetensor(qr_safetensors_tensor(w->safetensors, file), t);
         return;
     }
     const struct qr_gguf_tensor *g = qr_gguf_tensor(w->gguf, i);
@@ -64,7 +93,11 @@ quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, u
 {
     if (w->gguf)
         return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
-    if (w->safetensors)
-        return qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
+    if (w->safetensors) {
+        const struct qr_quantized_tensor *q =
+            w->quantized ? qr_quantized_get(w->quantized, tensor, &tensor) : NULL;
+        return q ? qr_quantized_read(w, q, begin, bytes, dst, err)
+                 : qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
+    }
     return qr_fail(err, QUIRE_E_MISUSE, "the source of the weights has been released");
 }

@@ -9,6 +9,6 @@
 void qr_init_linear_neon_i8mm(struct qr_kernels *k)
 {
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, neon_i8mm);
-    QR_QUANT_TYPES(X)
+    QR_INTEGER_TYPES(X)
 #undef X
 }
