@@ -59,9 +59,9 @@ static quire_status normalize_span(struct qr_encoder *e, const uint8_t *s, size_
         const utf8proc_ssize_t k =
             utf8proc_decompose_char((utf8proc_int32_t)cp, e->code_points + n_code_points,
                                     MAX_EXPANSION, UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &boundary);
-        QR_MSAN_WRITTEN(e->code_points + n_code_points, MAX_EXPANSION * sizeof *e->code_points);
         if (k < 1 || k > MAX_EXPANSION)
             return qr_fail(e->err, QUIRE_E_INTERNAL, "decomposition of U+%04X", (unsigned)cp);
+        QR_MSAN_WRITTEN(e->code_points + n_code_points, (size_t)k * sizeof *e->code_points);
         n_code_points += (size_t)k;
     }
     for (size_t i = 0; i < n_code_points;) {

@@ -63,6 +63,8 @@ static quire_status compile_split(struct qr_pretokenizer *p, uint32_t i, pcre2_c
         return no_memory(err);
     qr_split_pattern_regex(p->splits[i], pattern);
     p->code[i] = pcre2_compile((PCRE2_SPTR)pattern, size, PCRE2_UTF | PCRE2_UCP, &code, &at, ctx);
+    QR_MSAN_WRITTEN(&code, sizeof code);
+    QR_MSAN_WRITTEN(&at, sizeof at);
     qr_free(p->a, pattern, size + 1, 1);
     if (!p->code[i] && code == OUT_OF_MEMORY)
         return no_memory(err);

@@ -87,7 +87,7 @@ static void touch_other_processes(void)
 {
     const pid_t parent = getppid();
     struct rlimit limit;
-    char byte;
+    char byte = 0;
     ALLOWED(getrlimit(RLIMIT_NOFILE, &limit));
     enter_filter(SYSCALLS_SERVER);
     DENIED(EPERM, kill(parent, 0));
