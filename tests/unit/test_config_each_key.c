@@ -4,6 +4,8 @@
 #include "model/config/validate.h"
 #include "test_config.h"
 #include "test_hf.h"
+#include "test_published_keys.h"
+#include "test_published_keys_later.h"
 
 /* A member of an object at any depth. */
 struct member {
@@ -142,8 +144,64 @@ static void test_each_key(void **state)
     assert_true(n.named > 3 * (n.refused / 4));
 }
 
+/* Options that no model of the reference data has. */
+static const char *const texts[] = {
+    MODEL("bert", ",\"architectures\":[1,\"BertForSequenceClassification\"],\"num_labels\":1,"
+                  "\"sentence_transformers\":{\"activation_fn\":\"torch.nn.Sigmoid\"}"),
+    MODEL("bert", ",\"architectures\":[\"Bert\",\"BertForSequenceClassification\"],"
+                  "\"id2label\":{\"0\":\"a\"},"
+                  "\"sbert_ce_default_activation_function\":\"torch.nn.Identity\""),
+    MODEL("modernbert", ",\"architectures\":[\"ModernBertForSequenceClassification\"],"
+                        "\"classifier_pooling\":\"mean\""),
+    MODEL("smollm3", ",\"no_rope_layer_interval\":2"),
+    MODEL("smollm3", ",\"no_rope_layers\":[1,1,1,0]"),
+    MODEL("qwen3_moe", ",\"num_experts\":4,\"num_experts_per_tok\":2,"
+                       "\"moe_intermediate_size\":8,\"mlp_only_layers\":[1]"),
+    MODEL("gpt_neo", ",\"attention_types\":[[[\"global\",\"local\"],2]],\"window_size\":8"),
+    MODEL("llama", ",\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"dynamic\","
+                   "\"factor\":2,\"original_max_position_embeddings\":64},"
+                   "\"_name_or_path\":\"a\\\"b\""),
+    "{\"model_type\":\"nemotron_h\",\"vocab_size\":320,\"hidden_size\":64,"
+    "\"intermediate_size\":160,\"num_attention_heads\":4,\"num_key_value_heads\":4,"
+    "\"head_dim\":16,\"mamba_num_heads\":4,\"mamba_head_dim\":16,\"n_groups\":2,"
+    "\"ssm_state_size\":8,\"conv_kernel\":4,\"time_step_limit\":[0.0,Infinity],"
+    "\"hybrid_override_pattern\":\"M*-M\"}",
+};
+
+static void check_text(const char *text, struct tally *n)
+{
+    char *json = last_keys_win(text);
+    struct qr_model_config c = good(json);
+    qr_model_config_free(&c);
+    every_value(json, NULL, false, n);
+    every_allocation(json);
+    free(json);
+}
+
+static void test_other_options(void **state)
+{
+    (void)state;
+    struct tally n = { 0, 0 };
+    char json[8192];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_text(texts[i], &n);
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published[i].type,
+                 published[i].keys);
+        check_text(json, &n);
+    }
+    for (size_t i = 0; i < sizeof published_later / sizeof *published_later; i++) {
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published_later[i].type,
+                 published_later[i].keys);
+        check_text(json, &n);
+    }
+    printf("%u configurations refused, %u with the key in the message\n", n.refused, n.named);
+    assert_true(n.named > 3 * (n.refused / 4));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_each_key) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_each_key),
+                                        cmocka_unit_test(test_other_options) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
