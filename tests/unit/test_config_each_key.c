@@ -92,11 +92,17 @@ static void every_value(const char *json, const char *generation, bool in_genera
     const char *text = in_generation ? generation : json;
     char *changed = malloc(strlen(text) + 64);
     struct member m;
-    for (const char *p = text; next_member(p, &m); p = m.value)
+    for (const char *p = text; next_member(p, &m); p = m.value) {
+        if (*m.value == '[' && !strchr("[{]", m.value[1])) { /* a list whose first value is wrong */
+            sprintf(changed, "%.*s[{}%s", (int)(m.value - text), text,
+                    m.value + strcspn(m.value, ",]"));
+            check(in_generation ? json : changed, in_generation ? changed : generation, &m, n);
+        }
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             put_value(changed, text, &m, values[i]);
             check(in_generation ? json : changed, in_generation ? changed : generation, &m, n);
         }
+    }
     free(changed);
 }
 

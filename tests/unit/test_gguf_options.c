@@ -77,6 +77,49 @@ static void test_factors(void **state)
     }
 }
 
+/* A scale of 0 stands for the default, which a model without heads does not have. */
+static void test_scale(void **state)
+{
+    (void)state;
+    static const struct entry keys[] = {
+        { "mamba.attention.scale", QR_GGUF_F32, 0, NULL },
+        { "mamba.attention.head_count", QR_GGUF_U32, 0, NULL },
+        { "mamba.ssm.conv_kernel", QR_GGUF_U32, 4, NULL },
+        { "mamba.ssm.inner_size", QR_GGUF_U32, 128, NULL },
+        { "mamba.ssm.state_size", QR_GGUF_U32, 8, NULL },
+        { "mamba.ssm.time_step_rank", QR_GGUF_U32, 4, NULL },
+    };
+    static const struct entry_tensor tensors[] = {
+        { "blk.0.ssm_conv1d.weight", 512, 0 },
+        { "blk.1.ssm_conv1d.weight", 512, 0 },
+        { "blk.2.ssm_conv1d.weight", 512, 0 },
+        { "blk.3.ssm_conv1d.weight", 512, 0 },
+    };
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_FORMAT, make_with_tensors("mamba", keys, 6, tensors, 4, &c, &err));
+    assert_non_null(strstr(err.msg, "attention scale is 0"));
+    c = good("llama", &(struct entry){ "llama.attention.scale", QR_GGUF_F32, 0, NULL }, 1);
+    assert_true(c.attention_scale == 0.25f);
+    qr_model_config_free(&c);
+}
+
+/* The norms of queries and keys are those whose tensors the file has. */
+static void test_norms(void **state)
+{
+    (void)state;
+    static const struct entry eps = { "stablelm.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5,
+                                      NULL };
+    static const struct entry_tensor tensor = { "blk.0.attn_q_norm.weight", 64, 1 };
+    for (size_t n = 0; n < 2; n++) {
+        struct qr_model_config c;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, make_with_tensors("stablelm", &eps, 1, &tensor, n, &c, &err));
+        assert_int_equal(c.qk_norm != QR_QK_NORM_NONE, n == 1);
+        qr_model_config_free(&c);
+    }
+}
+
 /* ---- Files that test_gguf_model.h cannot write */
 
 static void begin(struct image *m, const char *arch, uint64_t n_tensors, uint64_t n_more)
@@ -188,6 +231,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_further_tokens), cmocka_unit_test(test_families),
         cmocka_unit_test(test_scaling),        cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_scale),          cmocka_unit_test(test_norms),
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
         cmocka_unit_test(test_unknown),
     };
