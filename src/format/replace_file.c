@@ -99,11 +99,11 @@ static int open_beside(const char *path, mode_t mode, char *name, size_t size)
             continue;
         if (fd < 0)
             return fd;
-        /* Until it is locked, another writer may take the file for a leftover: it then holds the
-         * lock, or has removed the name. Where locks do not work, nobody removes files. */
+        /* GCOVR_EXCL_BR_LINE: a race. Until the file is locked, another writer may take it for a
+         * leftover: it then holds the lock, or has removed the name. Where locks do not work,
+         * nobody removes files. */
         const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-        /* GCOVR_EXCL_BR_LINE: a race with another writer, which many_writers of the tests meets
-         * rarely. */
+        /* GCOVR_EXCL_BR_LINE: the same race. */
         if (!taken && fstat(fd, &st) == 0 && st.st_nlink)
             return fd;
         (void)unlink(name);

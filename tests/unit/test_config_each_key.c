@@ -81,18 +81,21 @@ static void check(const char *json, const char *generation, const struct member 
 }
 
 /* NULL: without the member. */
-static const char *const values[] = {
-    NULL, "null", "{\"?\":1}", "[{}]", "[0,-1,\"?\"]", "\"\"", "\"?\"",      "true",
-    "0",  "-1",   "3",         "0.5",  "1e300",        "7000", "4294967295",
-};
+static const char *const values[] = { NULL,    "null", "{\"?\":1}", "[0,-1,\"?\"]",
+                                      "\"?\"", "true", "0",         "-1",
+                                      "1e300", "7000", "4294967295" };
 
+/* tried: a text whose members need no further try, or NULL. */
 static void every_value(const char *json, const char *generation, bool in_generation,
-                        struct tally *n)
+                        const char *tried, struct tally *n)
 {
     const char *text = in_generation ? generation : json;
     char *changed = malloc(strlen(text) + 64);
     struct member m;
     for (const char *p = text; next_member(p, &m); p = m.value) {
+        snprintf(changed, strlen(text), "%.*s", (int)(m.end - m.key), m.key);
+        if (tried && strstr(tried, changed))
+            continue;
         if (*m.value == '[' && !strchr("[{]", m.value[1])) { /* a list whose first value is wrong */
             sprintf(changed, "%.*s[{}%s", (int)(m.value - text), text,
                     m.value + strcspn(m.value, ",]"));
@@ -130,20 +133,21 @@ static void test_each_key(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    static const char *const names[] = { "config.json", "config_v4.json" };
     struct tally n = { 0, 0 };
     for (int i = 0; i < N_GOLDEN_DIRS; i++) {
-        char *generation = slurp(golden_dirs[i], "generation_config.json");
-        for (size_t k = 0; k < 2; k++) {
-            char *json = slurp(golden_dirs[i], names[k]);
-            if (!json)
-                continue;
-            every_value(json, generation, false, &n);
-            if (generation && k == 0)
-                every_value(json, generation, true, &n);
+        char *generation = slurp(golden_dirs[i], "generation_config.json"),
+             *json = slurp(golden_dirs[i], "config.json"),
+             *v4 = slurp(golden_dirs[i], "config_v4.json");
+        if (json) {
+            every_value(json, generation, false, NULL, &n);
             every_allocation(json);
-            free(json);
         }
+        if (json && generation)
+            every_value(json, generation, true, NULL, &n);
+        if (v4)
+            every_value(v4, generation, false, json, &n);
+        free(json);
+        free(v4);
         free(generation);
     }
     printf("%u configurations refused, %u with the key in the message\n", n.refused, n.named);
@@ -179,7 +183,7 @@ static void check_text(const char *text, struct tally *n)
     char *json = last_keys_win(text);
     struct qr_model_config c = good(json);
     qr_model_config_free(&c);
-    every_value(json, NULL, false, n);
+    every_value(json, NULL, false, NULL, n);
     every_allocation(json);
     free(json);
 }

@@ -423,6 +423,13 @@ static void test_replace(void **state)
     assert_int_equal(mkdir("new.0123456789abcdef.tmp", 0700), 0);
     qr_replace_remove_leftovers("new", NULL);
     assert_int_equal(rmdir("new.0123456789abcdef.tmp"), 0); /* it is still there */
+    static const char *const names[] = { "new.123-4.tmp", "new.123.tmp", "new.x-4.tmp",
+                                         "new.123-4.tmq", "newer.123-4.tmp" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        write_bytes(names[i], "", 0);
+    qr_replace_remove_leftovers("new", NULL); /* the first is one of an earlier release */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(access(names[i], F_OK) == 0, i > 0);
     qr_replace_begin(&r, "new", 0600, BYTES, NULL);
     qr_replace_put_zeros(&r, BYTES);
     qr_replace_commit(&r);
