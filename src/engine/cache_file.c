@@ -51,6 +51,7 @@ static quire_status check_magic(const struct qr_file *f, struct quire_error *err
 {
     char got[sizeof magic] = { 0 };
     const size_t n = f->size < sizeof got ? (size_t)f->size : sizeof got;
+    /* GCOVR_EXCL_BR_LINE: an I/O error. */
     QR_TRY(qr_file_read(f, 0, got, n, err));
     if (n < sizeof magic || memcmp(got, magic, sizeof magic) != 0)
         return qr_fail(err, QUIRE_E_FORMAT, "params.path is not a cache file");
@@ -63,6 +64,7 @@ static quire_status read_header(const struct qr_file *f, struct qr_cache_file_he
     QR_TRY(check_magic(f, err));
     if (f->size < sizeof *h)
         return corrupt(err, f->size, "the header is incomplete");
+    /* GCOVR_EXCL_BR_LINE: an I/O error. */
     QR_TRY(qr_file_read(f, 0, h, sizeof *h, err));
     if (h->version != QR_CACHE_FILE_VERSION)
         return qr_fail(err, QUIRE_E_MISMATCH,
@@ -88,6 +90,7 @@ static quire_status check_identity(const struct qr_cache_file *f,
     quire_status s = got ? qr_cache_identity(e, &mine, err)
                          : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u bytes", h->identity_bytes);
     if (s == QUIRE_OK)
+        /* GCOVR_EXCL_BR_LINE: an I/O error. */
         s = qr_file_read(&f->file, sizeof *h, got, h->identity_bytes, err);
     if (s == QUIRE_OK && qr_checksum(got, h->identity_bytes) != h->identity_checksum)
         s = corrupt(err, sizeof *h, "the checksum of the description of the engine differs");
@@ -128,6 +131,8 @@ static bool place_sections(const struct qr_cache_file *f, uint32_t i, const stru
         size_t bytes;
         if (!qr_cache_file_has(f, i, g))
             continue;
+        /* GCOVR_EXCL_BR_LINE: with at most 65536 tokens per node and a table that fits into the
+         * file, the sum stays far below 2^64. */
         if (!qr_kv_section_bytes(e->kv, g, f->nodes[i].n_tokens, &bytes) ||
             !qr_mul_size(bytes, e->kv->groups[g].n_layers, &bytes) ||
             !qr_add_u64(*offset, bytes, offset))
@@ -158,6 +163,7 @@ static quire_status place_nodes(struct qr_cache_file *f, const struct quire_engi
                                                      .first_token = (size_t)n_tokens,
                                                      .end = begin + n->n_tokens };
         n_tokens += n->n_tokens;
+        /* GCOVR_EXCL_BR_LINE: as said there. */
         if (!place_sections(f, i, e, &offset, &n_sections))
             return corrupt(err, 0, "the sections are too large");
     }
@@ -179,7 +185,8 @@ static quire_status read_table(struct qr_cache_file *f, const struct quire_engin
 {
     const uint64_t begin = sizeof *h + h->identity_bytes;
     struct qr_cache_file_table t;
-    if (begin > f->file.size || h->table_bytes > f->file.size - begin || h->n_nodes >= INT32_MAX ||
+    /* check_identity has read up to `begin` */
+    if (h->table_bytes > f->file.size - begin || h->n_nodes >= INT32_MAX ||
         !qr_cache_file_lay_out(h->n_nodes, qr_cache_file_columns(f), h->n_tokens, 0, &t) ||
         t.end > h->table_bytes)
         return corrupt(err, 0, "the table is too large");
@@ -189,6 +196,7 @@ static quire_status read_table(struct qr_cache_file *f, const struct quire_engin
     f->places = qr_calloc(f->allocator, f->n_nodes, sizeof *f->places);
     if (!f->table || !f->places)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a table of %zu bytes", f->table_bytes);
+    /* GCOVR_EXCL_BR_LINE: an I/O error. */
     QR_TRY(qr_file_read(&f->file, begin, f->table, f->table_bytes, err));
     if (qr_checksum(f->table, f->table_bytes) != h->table_checksum)
         return corrupt(err, begin, "the checksum of the table differs");

@@ -117,6 +117,7 @@ static quire_status transfer_run(struct transfer *t, uint32_t node, const struct
 {
     const struct qr_cache_file *f = t->plan->file;
     const size_t bytes = r->n_layers * r->section_bytes;
+    /* GCOVR_EXCL_BR_LINE: an I/O error. */
     QR_TRY(qr_file_read(&f->file, r->offset, buffer, bytes, err));
     for (uint32_t i = 0; i < r->n_layers; i++) {
         const uint8_t *section = buffer + i * r->section_bytes;
@@ -161,6 +162,7 @@ static void transfer_part(void *arg, const struct quire_team *team)
         const quire_status s = r.group == t->plan->file->n_groups
                                    ? transfer_state(t, node, &r, &err)
                                    : transfer_run(t, node, &r, buffer, &err);
+        /* GCOVR_EXCL_BR_LINE: two runs fail at the same time only by chance. */
         if (s != QUIRE_OK && !__atomic_exchange_n(&t->failed, true, __ATOMIC_RELAXED))
             t->error = err;
     }
@@ -202,7 +204,7 @@ static quire_status run_transfer(struct transfer *t, struct quire_engine *e,
     if (!t->buffers)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %zu buffers of %zu bytes", t->n_buffers,
                        t->buffer_bytes);
-    /* threads that the host lends may be in use */
+    /* GCOVR_EXCL_BR_LINE: threads that the host lends may be in use. */
     if (qr_part_run(e->threads, transfer_part, t, NULL) != QUIRE_OK)
         qr_part_call(transfer_part, t, &(struct quire_team){ .rank = 0, .size = 1 });
     qr_free(e->allocator, t->buffers, t->n_buffers, t->buffer_bytes);

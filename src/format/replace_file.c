@@ -32,6 +32,7 @@ static void flush(struct qr_replacement *r)
         const ssize_t n = write(r->fd, r->buffer + done, r->used - done);
         if (n > 0)
             done += (size_t)n;
+        /* GCOVR_EXCL_BR_LINE: write never returns 0 for a regular file. */
         else if (n == 0 || errno != EINTR)
             r->error = n ? errno : EIO;
     }
@@ -78,6 +79,7 @@ static uint64_t random_number(unsigned attempt)
 {
     uint64_t x;
     struct timespec t;
+    /* GCOVR_EXCL_BR_LINE: only early after boot the kernel has no random bytes. */
     if (getrandom(&x, sizeof x, GRND_NONBLOCK) == (ssize_t)sizeof x)
         return x;
     (void)clock_gettime(CLOCK_REALTIME, &t);
@@ -97,9 +99,11 @@ static int open_beside(const char *path, mode_t mode, char *name, size_t size)
             continue;
         if (fd < 0)
             return fd;
-        /* Until it is locked, another writer may take the file for a leftover: it then holds the
-         * lock, or has removed the name. Where locks do not work, nobody removes files. */
+        /* GCOVR_EXCL_BR_LINE: a race. Until the file is locked, another writer may take it for a
+         * leftover: it then holds the lock, or has removed the name. Where locks do not work,
+         * nobody removes files. */
         const bool taken = flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        /* GCOVR_EXCL_BR_LINE: the same race. */
         if (!taken && fstat(fd, &st) == 0 && st.st_nlink)
             return fd;
         (void)unlink(name);
@@ -214,6 +218,7 @@ static void remove_unlocked(int folder, const char *name)
     const int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0)
         return;
+    /* GCOVR_EXCL_BR_LINE: fstat of an open file does not fail. */
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && flock(fd, LOCK_EX | LOCK_NB) == 0)
         (void)unlinkat(folder, name, 0);
     close(fd);

@@ -58,6 +58,7 @@ static bool hex4(const char *s, uint32_t *v)
                       : c >= 'a' && c <= 'f' ? c - 'a' + 10
                       : c >= 'A' && c <= 'F' ? c - 'A' + 10
                                              : -1;
+        /* GCOVR_EXCL_BR_LINE: the conditions above decide. */
         if (d < 0)
             return false;
         *v = *v << 4 | (uint32_t)d;

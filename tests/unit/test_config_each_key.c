@@ -4,6 +4,8 @@
 #include "model/config/validate.h"
 #include "test_config.h"
 #include "test_hf.h"
+#include "test_published_keys.h"
+#include "test_published_keys_later.h"
 
 /* A member of an object at any depth. */
 struct member {
@@ -79,22 +81,31 @@ static void check(const char *json, const char *generation, const struct member 
 }
 
 /* NULL: without the member. */
-static const char *const values[] = {
-    NULL, "null", "{\"?\":1}", "[{}]", "[0,-1,\"?\"]", "\"\"", "\"?\"",      "true",
-    "0",  "-1",   "3",         "0.5",  "1e300",        "7000", "4294967295",
-};
+static const char *const values[] = { NULL,    "null", "{\"?\":1}", "[0,-1,\"?\"]",
+                                      "\"?\"", "true", "0",         "-1",
+                                      "1e300", "7000", "4294967295" };
 
+/* tried: a text whose members need no further try, or NULL. */
 static void every_value(const char *json, const char *generation, bool in_generation,
-                        struct tally *n)
+                        const char *tried, struct tally *n)
 {
     const char *text = in_generation ? generation : json;
     char *changed = malloc(strlen(text) + 64);
     struct member m;
-    for (const char *p = text; next_member(p, &m); p = m.value)
+    for (const char *p = text; next_member(p, &m); p = m.value) {
+        snprintf(changed, strlen(text), "%.*s", (int)(m.end - m.key), m.key);
+        if (tried && strstr(tried, changed))
+            continue;
+        if (*m.value == '[' && !strchr("[{]", m.value[1])) { /* a list whose first value is wrong */
+            sprintf(changed, "%.*s[{}%s", (int)(m.value - text), text,
+                    m.value + strcspn(m.value, ",]"));
+            check(in_generation ? json : changed, in_generation ? changed : generation, &m, n);
+        }
         for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
             put_value(changed, text, &m, values[i]);
             check(in_generation ? json : changed, in_generation ? changed : generation, &m, n);
         }
+    }
     free(changed);
 }
 
@@ -122,21 +133,77 @@ static void test_each_key(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    static const char *const names[] = { "config.json", "config_v4.json" };
     struct tally n = { 0, 0 };
     for (int i = 0; i < N_GOLDEN_DIRS; i++) {
-        char *generation = slurp(golden_dirs[i], "generation_config.json");
-        for (size_t k = 0; k < 2; k++) {
-            char *json = slurp(golden_dirs[i], names[k]);
-            if (!json)
-                continue;
-            every_value(json, generation, false, &n);
-            if (generation && k == 0)
-                every_value(json, generation, true, &n);
+        char *generation = slurp(golden_dirs[i], "generation_config.json"),
+             *json = slurp(golden_dirs[i], "config.json"),
+             *v4 = slurp(golden_dirs[i], "config_v4.json");
+        if (json) {
+            every_value(json, generation, false, NULL, &n);
             every_allocation(json);
-            free(json);
         }
+        if (json && generation)
+            every_value(json, generation, true, NULL, &n);
+        if (v4)
+            every_value(v4, generation, false, json, &n);
+        free(json);
+        free(v4);
         free(generation);
+    }
+    printf("%u configurations refused, %u with the key in the message\n", n.refused, n.named);
+    assert_true(n.named > 3 * (n.refused / 4));
+}
+
+/* Options that no model of the reference data has. */
+static const char *const texts[] = {
+    MODEL("bert", ",\"architectures\":[1,\"BertForSequenceClassification\"],\"num_labels\":1,"
+                  "\"sentence_transformers\":{\"activation_fn\":\"torch.nn.Sigmoid\"}"),
+    MODEL("bert", ",\"architectures\":[\"Bert\",\"BertForSequenceClassification\"],"
+                  "\"id2label\":{\"0\":\"a\"},"
+                  "\"sbert_ce_default_activation_function\":\"torch.nn.Identity\""),
+    MODEL("modernbert", ",\"architectures\":[\"ModernBertForSequenceClassification\"],"
+                        "\"classifier_pooling\":\"mean\""),
+    MODEL("smollm3", ",\"no_rope_layer_interval\":2"),
+    MODEL("smollm3", ",\"no_rope_layers\":[1,1,1,0]"),
+    MODEL("qwen3_moe", ",\"num_experts\":4,\"num_experts_per_tok\":2,"
+                       "\"moe_intermediate_size\":8,\"mlp_only_layers\":[1]"),
+    MODEL("gpt_neo", ",\"attention_types\":[[[\"global\",\"local\"],2]],\"window_size\":8"),
+    MODEL("llama", ",\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"dynamic\","
+                   "\"factor\":2,\"original_max_position_embeddings\":64},"
+                   "\"_name_or_path\":\"a\\\"b\""),
+    "{\"model_type\":\"nemotron_h\",\"vocab_size\":320,\"hidden_size\":64,"
+    "\"intermediate_size\":160,\"num_attention_heads\":4,\"num_key_value_heads\":4,"
+    "\"head_dim\":16,\"mamba_num_heads\":4,\"mamba_head_dim\":16,\"n_groups\":2,"
+    "\"ssm_state_size\":8,\"conv_kernel\":4,\"time_step_limit\":[0.0,Infinity],"
+    "\"hybrid_override_pattern\":\"M*-M\"}",
+};
+
+static void check_text(const char *text, struct tally *n)
+{
+    char *json = last_keys_win(text);
+    struct qr_model_config c = good(json);
+    qr_model_config_free(&c);
+    every_value(json, NULL, false, NULL, n);
+    every_allocation(json);
+    free(json);
+}
+
+static void test_other_options(void **state)
+{
+    (void)state;
+    struct tally n = { 0, 0 };
+    char json[8192];
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        check_text(texts[i], &n);
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published[i].type,
+                 published[i].keys);
+        check_text(json, &n);
+    }
+    for (size_t i = 0; i < sizeof published_later / sizeof *published_later; i++) {
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published_later[i].type,
+                 published_later[i].keys);
+        check_text(json, &n);
     }
     printf("%u configurations refused, %u with the key in the message\n", n.refused, n.named);
     assert_true(n.named > 3 * (n.refused / 4));
@@ -144,6 +211,7 @@ static void test_each_key(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(test_each_key) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(test_each_key),
+                                        cmocka_unit_test(test_other_options) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -391,6 +391,10 @@ static void test_replace_errors(void **state)
     qr_replace_commit(&r);
     expect_message(QUIRE_E_IO, qr_replace_end(&r, &err), &err, "file cannot be written");
     qr_replace_remove_leftovers(in_dir("absent/file"), NULL);
+    qr_replace_begin(&r, in_dir("plain"), 0600, 4, NULL);
+    qr_replace_seek(&r, UINT64_MAX);
+    qr_replace_commit(&r);
+    expect_message(QUIRE_E_IO, qr_replace_end(&r, &err), &err, "plain cannot be written");
     for (size_t n = 1; n <= 2; n++) {
         struct fail_alloc f;
         fail_alloc_init(&f, n, false);
@@ -401,6 +405,50 @@ static void test_replace_errors(void **state)
         qr_replace_remove_leftovers(in_dir("plain"), &f.hooks);
         assert_int_equal(f.live_count, 0);
     }
+}
+
+/* More bytes than the buffer, a relative path, a limit on the size of files, and folders with the
+ * name of a temporary file. */
+static void test_replace(void **state)
+{
+    (void)state;
+    enum { BYTES = 9 << 20 };
+    struct qr_replacement r;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct stat st;
+    struct rlimit old_limit, limit;
+    char old[4096];
+    assert_non_null(getcwd(old, sizeof old));
+    assert_int_equal(chdir(dir), 0);
+    assert_int_equal(mkdir("new.0123456789abcdef.tmp", 0700), 0);
+    qr_replace_remove_leftovers("new", NULL);
+    assert_int_equal(rmdir("new.0123456789abcdef.tmp"), 0); /* it is still there */
+    static const char *const names[] = { "new.123-4.tmp", "new.123.tmp", "new.x-4.tmp",
+                                         "new.123-4.tmq", "newer.123-4.tmp" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        write_bytes(names[i], "", 0);
+    qr_replace_remove_leftovers("new", NULL); /* the first is one of an earlier release */
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        assert_int_equal(access(names[i], F_OK) == 0, i > 0);
+    qr_replace_begin(&r, "new", 0600, BYTES, NULL);
+    qr_replace_put_zeros(&r, BYTES);
+    qr_replace_commit(&r);
+    assert_status(QUIRE_OK, qr_replace_end(&r, &err));
+    assert_int_equal(stat("new", &st), 0);
+    assert_int_equal(st.st_size, BYTES);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old_limit), 0);
+    limit = old_limit;
+    limit.rlim_cur = 100;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    qr_replace_begin(&r, "new", 0600, 101, NULL);
+    qr_replace_commit(&r);
+    expect_message(QUIRE_E_IO, qr_replace_end(&r, &err), &err, "new cannot be written");
+    qr_replace_begin(&r, "new", 0600, 100, NULL);
+    qr_replace_put_zeros(&r, 100);
+    qr_replace_commit(&r);
+    assert_status(QUIRE_OK, qr_replace_end(&r, &err));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old_limit), 0);
+    assert_int_equal(chdir(old), 0);
 }
 
 int main(void)
@@ -418,6 +466,7 @@ int main(void)
         cmocka_unit_test(test_index_names),
         cmocka_unit_test(test_index_limit),
         cmocka_unit_test(test_replace_errors),
+        cmocka_unit_test(test_replace),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

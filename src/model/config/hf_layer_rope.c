@@ -74,6 +74,7 @@ static quire_status read_layer_thetas(const struct qr_hf_source *h)
     if (!qr_json_is_array(list) || qr_json_size(list) != h->cfg->n_layers)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", key,
                        h->cfg->n_layers);
+    /* GCOVR_EXCL_BR_LINE: the family has one set of RoPE parameters. */
     if (h->cfg->n_rope != 1 || h->cfg->rope[0].scaling != QR_ROPE_SCALING_NONE)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: %s together with RoPE scaling is not supported", key);

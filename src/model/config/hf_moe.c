@@ -120,6 +120,7 @@ static bool contains(const struct qr_json *list, uint32_t layer)
 {
     uint32_t v;
     for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);)
+        /* GCOVR_EXCL_BR_LINE: check_layer_list has checked the type. */
         if (qr_json_is_u32(i.value, &v) && v == layer)
             return true;
     return false;

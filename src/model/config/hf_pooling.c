@@ -34,6 +34,7 @@ static quire_status read_modes(struct qr_model_config *cfg, const struct qr_json
     const char *name = "";
     size_t found = 0;
     if (qr_json_is_string(qr_json_get(obj, "pooling_mode")))
+        /* GCOVR_EXCL_BR_LINE: the type was checked. */
         QR_TRY(qr_json_str(obj, what, "pooling_mode", &name, &state, err));
     for (size_t i = 0; i < sizeof poolings / sizeof *poolings; i++) {
         bool on = false;

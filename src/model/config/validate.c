@@ -178,7 +178,7 @@ static quire_status check_mla(const struct qr_model_config *c, struct quire_erro
     if (c->n_rope > 1 || (c->n_rope && c->rope[0].dim != m->qk_rope_dim))
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u rotary dimensions, but qk_rope_head_dim is %u",
-                       c->n_rope ? c->rope[0].dim : 0, m->qk_rope_dim);
+                       c->rope[0].dim, m->qk_rope_dim);
     return QUIRE_OK;
 }
 

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_gguf_options.c - options of GGUF files that no file of the reference data has, and their
+ * contradictions. */
+#include "model/arch/arch.h"
+#include "model/config/unknown.h"
+#include "test_gguf_model.h"
+
+static void u32(const char *arch, const char *key, uint32_t v, quire_status status,
+                const char *text)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", arch, key);
+    bad(arch, (struct entry){ name, QR_GGUF_U32, v, NULL }, status, text);
+}
+
+static void test_further_tokens(void **state)
+{
+    (void)state;
+    u32("glm4moe", "nextn_predict_layers", 4, QUIRE_E_FORMAT,
+        "glm4moe: 4 layers, 4 of them predict further tokens");
+    bad("glm4moe", (struct entry){ "glm4moe.nextn_predict_layers", QR_GGUF_STRING, 0, "one" },
+        QUIRE_E_FORMAT, "nextn_predict_layers has type string");
+}
+
+static void test_families(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good("smollm3", NULL, 0);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(c.layers[i].rope == QR_LAYER_NO_ROPE, i == 3);
+    qr_model_config_free(&c);
+    c = good("minicpm", NULL, 0);
+    assert_true(c.embedding_scale == 12);
+    qr_model_config_free(&c);
+    static const struct entry taps = { "lfm2.shortconv.l_cache", QR_GGUF_U32, 3, NULL };
+    c = good("lfm2", &taps, 1); /* its tensors name no recurrent layer */
+    assert_true(c.layers[0].mixer == QR_MIXER_ATTENTION && c.recurrent.conv_taps == 3);
+    qr_model_config_free(&c);
+}
+
+static void test_scaling(void **state)
+{
+    (void)state;
+    static const struct entry total[] = {
+        { "olmo2.rope.scaling.type", QR_GGUF_STRING, 0, "yarn" },
+        { "olmo2.rope.scaling.factor", QR_GGUF_F32, 4, NULL },
+        { "olmo2.rope.scaling.original_context_length", QR_GGUF_U32, 64, NULL },
+        { "olmo2.rope.scaling.attn_factor", QR_GGUF_F32, 1.5, NULL },
+    };
+    struct qr_model_config c = good("olmo2", total, 4); /* the factor is not multiplied */
+    assert_true(c.rope[0].cos_sin_scale == 1.5f);
+    qr_model_config_free(&c);
+    struct entry other[4];
+    memcpy(other, total, sizeof other);
+    other[3].key = "olmo2.rope.scaling.yarn_attn_factor";
+    c = good("olmo2", other, 4);
+    assert_true(c.rope[0].cos_sin_scale == 1.5f);
+    qr_model_config_free(&c);
+    bad("phi3", (struct entry){ "phi3.rope.scaling.type", QR_GGUF_BOOL, 1, NULL }, QUIRE_E_FORMAT,
+        "rope.scaling.type has type bool");
+}
+
+/* Tensors of frequency factors of a wrong size or type. */
+static void test_factors(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "rope_factors_long.weight", "rope_factors_short.weight",
+                                         "rope_freqs.weight" };
+    for (size_t i = 0; i < 3; i++) {
+        const struct entry_tensor tensor = { names[i], 3, 1 };
+        struct qr_model_config c;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_E_FORMAT,
+                      make_with_tensors(i < 2 ? "phi3" : "llama", NULL, 0, &tensor, 1, &c, &err));
+        assert_non_null(strstr(err.msg, names[i]));
+        assert_non_null(strstr(err.msg, "must contain 8 f32 values"));
+    }
+}
+
+/* A scale of 0 stands for the default, which a model without heads does not have. */
+static void test_scale(void **state)
+{
+    (void)state;
+    static const struct entry keys[] = {
+        { "mamba.attention.scale", QR_GGUF_F32, 0, NULL },
+        { "mamba.attention.head_count", QR_GGUF_U32, 0, NULL },
+        { "mamba.ssm.conv_kernel", QR_GGUF_U32, 4, NULL },
+        { "mamba.ssm.inner_size", QR_GGUF_U32, 128, NULL },
+        { "mamba.ssm.state_size", QR_GGUF_U32, 8, NULL },
+        { "mamba.ssm.time_step_rank", QR_GGUF_U32, 4, NULL },
+    };
+    static const struct entry_tensor tensors[] = {
+        { "blk.0.ssm_conv1d.weight", 512, 0 },
+        { "blk.1.ssm_conv1d.weight", 512, 0 },
+        { "blk.2.ssm_conv1d.weight", 512, 0 },
+        { "blk.3.ssm_conv1d.weight", 512, 0 },
+    };
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_FORMAT, make_with_tensors("mamba", keys, 6, tensors, 4, &c, &err));
+    assert_non_null(strstr(err.msg, "attention scale is 0"));
+    c = good("llama", &(struct entry){ "llama.attention.scale", QR_GGUF_F32, 0, NULL }, 1);
+    assert_true(c.attention_scale == 0.25f);
+    qr_model_config_free(&c);
+}
+
+/* The norms of queries and keys are those whose tensors the file has. */
+static void test_norms(void **state)
+{
+    (void)state;
+    static const struct entry eps = { "stablelm.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5,
+                                      NULL };
+    static const struct entry_tensor tensor = { "blk.0.attn_q_norm.weight", 64, 1 };
+    for (size_t n = 0; n < 2; n++) {
+        struct qr_model_config c;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, make_with_tensors("stablelm", &eps, 1, &tensor, n, &c, &err));
+        assert_int_equal(c.qk_norm != QR_QK_NORM_NONE, n == 1);
+        qr_model_config_free(&c);
+    }
+}
+
+/* ---- Files that test_gguf_model.h cannot write */
+
+static void begin(struct image *m, const char *arch, uint64_t n_tensors, uint64_t n_more)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } base[] = { { "block_count", 4 },
+                 { "embedding_length", 64 },
+                 { "context_length", 512 },
+                 { "feed_forward_length", 160 },
+                 { "vocab_size", 320 } };
+    char key[96];
+    put_head(m, 3, n_tensors, 7 + n_more);
+    put_kv_str(m, "general.architecture", arch);
+    for (size_t i = 0; i < 5; i++) {
+        snprintf(key, sizeof key, "%s.%s", arch, base[i].key);
+        put_kv_u32(m, key, base[i].value);
+    }
+    snprintf(key, sizeof key, "%s.attention.layer_norm_rms_epsilon", arch);
+    put_kv_f32(m, key, 1e-5f);
+}
+
+static quire_status configure(struct image *m, const struct qr_unknown_policy *policy,
+                              struct quire_error *err)
+{
+    struct qr_gguf *g;
+    struct qr_model_config c;
+    pad_to(m, 32);
+    assert_status(QUIRE_OK, qr_gguf_open_memory(m->data, m->size, NULL, NULL, &g, err));
+    const quire_status s = qr_model_config_from_gguf(g, policy, NULL, &c, err);
+    qr_model_config_free(&c);
+    qr_gguf_close(g);
+    drop(m);
+    return s;
+}
+
+/* A list of numbers that are negative, or beyond 32 bits. */
+static void test_list(void **state)
+{
+    (void)state;
+    static const int64_t last[] = { 4, -1, (int64_t)UINT32_MAX + 1 };
+    for (size_t i = 0; i < 3; i++) {
+        struct image m;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        begin(&m, "llama", 0, 1);
+        put_kv_array(&m, "llama.attention.head_count", QR_GGUF_I64, 4);
+        for (int k = 0; k < 3; k++)
+            put_u64(&m, 4);
+        put_u64(&m, (uint64_t)last[i]);
+        assert_status(i ? QUIRE_E_FORMAT : QUIRE_OK, configure(&m, NULL, &err));
+        if (i)
+            assert_string_equal(err.msg, "metadata key llama.attention.head_count must list 4 "
+                                         "non-negative integers");
+    }
+}
+
+/* Frequency factors with two dimensions, or as f16. */
+static void test_factor_types(void **state)
+{
+    (void)state;
+    for (uint32_t f16 = 0; f16 < 2; f16++) {
+        const uint64_t dims[2] = { 8, 1 };
+        struct image m;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        begin(&m, "llama", 1, 1);
+        put_kv_u32(&m, "llama.attention.head_count", 4);
+        put_tensor(&m, "rope_freqs.weight", f16, f16 ? 1 : 2, dims, 0);
+        pad_to(&m, 32);
+        for (int i = 0; i < 8; i++)
+            put_u32(&m, 0);
+        assert_status(QUIRE_E_FORMAT, configure(&m, NULL, &err));
+        assert_non_null(strstr(err.msg, "tensor rope_freqs.weight must contain 8 f32 values"));
+    }
+}
+
+/* Keys that a family does not know: on, off, and allowed. */
+static void test_unknown(void **state)
+{
+    (void)state;
+    static const struct qr_unknown_policy allow = { .allow = true };
+    static const uint64_t numbers[] = { 0, 1, UINT64_MAX };
+    for (size_t i = 0; i < 3; i++)
+        for (int allowed = 0; allowed < 2; allowed++) {
+            struct image m;
+            struct quire_error err = QUIRE_ERROR_INIT;
+            begin(&m, "llama", 0, 2);
+            put_kv_u32(&m, "llama.attention.head_count", 4);
+            put_key(&m, "llama.warp_factor", QR_GGUF_U64);
+            put_u64(&m, numbers[i]);
+            assert_status(i && !allowed ? QUIRE_E_UNSUPPORTED : QUIRE_OK,
+                          configure(&m, allowed ? &allow : NULL, &err));
+            if (i && !allowed)
+                assert_non_null(strstr(err.msg, "metadata key llama.warp_factor is not supported"));
+        }
+    struct entry off[] = { { "llama.warp_name", QR_GGUF_STRING, 0, "" },
+                           { "llama.warp_drive", QR_GGUF_BOOL, 0, NULL },
+                           { "llama.warp_speed", QR_GGUF_F32, 0, NULL } };
+    struct qr_model_config c = good("llama", off, 3);
+    qr_model_config_free(&c);
+    off[0].text = "x";
+    off[1].value = off[2].value = 1;
+    for (size_t i = 0; i < 3; i++)
+        bad("llama", off[i], QUIRE_E_UNSUPPORTED, off[i].key);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_further_tokens), cmocka_unit_test(test_families),
+        cmocka_unit_test(test_scaling),        cmocka_unit_test(test_factors),
+        cmocka_unit_test(test_scale),          cmocka_unit_test(test_norms),
+        cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
+        cmocka_unit_test(test_unknown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
