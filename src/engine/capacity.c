@@ -325,6 +325,9 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
         status = read_draft_model(c, draft_model, p, err);
     if (status == QUIRE_OK)
         status = choose_context(c, p->context_length, err);
+    if (status == QUIRE_OK && info.kind == QUIRE_MODEL_ENCODER_DECODER) /* whole sources */
+        c->max_source_tokens =
+            c->max_step_tokens < c->context_length ? c->context_length : c->max_step_tokens;
     if (status == QUIRE_OK) {
         set_step(c, p);
         status = choose_cache(c, p->cache_tokens, err);

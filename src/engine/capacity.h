@@ -12,6 +12,7 @@ struct qr_capacity {
     uint32_t max_seqs;
     uint64_t cache_tokens;                /* capacity of the KV cache */
     uint64_t kv_bytes, budget, available; /* bytes; available 0 = unknown */
+    uint32_t max_source_tokens; /* of one encoder pass of an encoder-decoder; 0: it is none */
     /* of recurrent layers; 0 without */
     uint32_t n_state_slots; /* of sequences, their drafts, and checkpoints */
     uint32_t n_checkpoints;

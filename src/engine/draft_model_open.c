@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "engine/draft_model.h"
 #include "engine/kv_setup.h"
-#include "engine/model_kind.h"
 #include "engine/sequence_setup.h"
 #include <sched.h>
 #include <string.h>
@@ -145,7 +144,6 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
         QR_TRY(qr_handle_check(d->model, QR_KIND_MODEL, "draft_model", err));
     else
         QR_TRY(open_own_model(e, p, err));
-    struct quire_error own = QUIRE_ERROR_INIT;
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_get_info(d->model, &mi));
     const char *name = p->draft_model ? "draft_model" : "draft_model_path";
@@ -153,7 +151,13 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "%s: architecture '%s' is an encoder: it does not generate text", name,
                        mi.arch);
-    QR_TRY(name_error(name, qr_model_kind_check(mi.kind, mi.arch, &own), &own, err));
+    struct quire_model_info target = { .struct_size = sizeof target };
+    QR_TRY(quire_model_get_info(e->model, &target));
+    if (mi.kind == QUIRE_MODEL_ENCODER_DECODER || target.kind == QUIRE_MODEL_ENCODER_DECODER)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "%s: architecture '%s' is an encoder-decoder: it neither drafts nor has "
+                       "drafts of a model",
+                       name, mi.kind == QUIRE_MODEL_ENCODER_DECODER ? mi.arch : target.arch);
     if (mi.state_bytes)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "%s: architecture '%s' has recurrent layers: it cannot draft", name,
