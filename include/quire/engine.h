@@ -143,9 +143,9 @@ struct quire_engine_params {
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
 QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
 
-/** Opens a decoder or an encoder with its tokenizer and chat template and reserves all memory of a
- *  step: steps do not allocate. A model without a chat template opens; only chat requests are
- *  rejected. *out is NULL on failure.
+/** Opens a decoder, an encoder or an encoder-decoder with its tokenizer and chat template and
+ *  reserves all memory of a step: steps do not allocate. A model without a chat template opens; only
+ *  chat requests are rejected. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
  *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_MISMATCH the draft model has another vocabulary;
  *  QUIRE_E_LIMIT the context does not fit into the budget, the budget is below one block, or the KV
@@ -215,8 +215,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
  *  context (the message has both numbers), or the KV cache is too small for beam_width sequences;
  *  QUIRE_E_RANGE a token id or type; QUIRE_E_NUMERIC embeddings with a NaN or an infinity, the
- *  message names part and row; QUIRE_E_UNSUPPORTED messages without a chat template, a task or
- *  pooling that the model does not have; other codes of quire_chat_template_render();
+ *  message names part and row; QUIRE_E_UNSUPPORTED messages without a chat template, a task,
+ *  pooling or field that the model does not have; other codes of quire_chat_template_render();
  *  QUIRE_E_AGAIN max_requests is reached; QUIRE_E_NOMEM;
  *  QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status
