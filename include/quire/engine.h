@@ -127,8 +127,8 @@ struct quire_engine_params {
     double target_itl;
     /** Draft model: a smaller model with the same vocabulary that drafts for requests with
      *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
-     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
-     *  counts against kv_bytes */
+     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache,
+     *  with its recurrent states, counts against kv_bytes */
     const char *draft_model_path;
     struct quire_model *draft_model;
     const struct quire_tokenizer *draft_tokenizer; /**< with draft_model only; borrowed by open */
@@ -144,8 +144,8 @@ struct quire_engine_params {
 QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
 
 /** Opens a decoder, an encoder or an encoder-decoder with its tokenizer and chat template and
- *  reserves all memory of a step: steps do not allocate. A model without a chat template opens; only
- *  chat requests are rejected. *out is NULL on failure.
+ *  reserves all memory of a step: steps do not allocate. A model without a chat template opens;
+ *  only chat requests are rejected. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
  *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_MISMATCH the draft model has another vocabulary;
  *  QUIRE_E_LIMIT the context does not fit into the budget, the budget is below one block, or the KV
@@ -178,7 +178,8 @@ struct quire_engine_info {
     uint64_t cache_tokens;  /**< capacity of the KV cache in tokens */
     uint32_t max_seqs;
     uint32_t max_draft_tokens;
-    /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
+    /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes, of its KV cache and
+     * recurrent states, is part of kv_budget */
     uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
     uint64_t tokenizer_bytes; /**< tables of the vocabulary */
     /** part of kv_bytes: recurrent states of max_seqs sequences and of their drafts, and
