@@ -65,9 +65,10 @@ static int init_conversation(struct session *s)
         quire_sampling_params_init(p, sizeof *p);
     s->settings.max_tokens = -1;
     settings_draw_seed(&s->settings);
-    if (o->raw && (o->system || o->load))
-        print_message("%s has no effect with --no-cnv", o->load ? "--load" : "--system-prompt");
-    const int code = o->load && !o->raw ? session_load(s, o->load) : 0;
+    if (s->raw && (o->system || o->load))
+        print_message("%s has no effect with %s", o->load ? "--load" : "--system-prompt",
+                      o->raw ? "--no-cnv" : "an encoder-decoder");
+    const int code = o->load && !s->raw ? session_load(s, o->load) : 0;
     if (code)
         return code;
     const bool ok = settings_apply(&s->settings, o) &&
@@ -128,13 +129,21 @@ static uint32_t cached_contexts(const struct options *o)
     return session_is_interactive(o) && !o->mlock ? CACHED_CONVERSATIONS : 1;
 }
 
-/* The engine also runs models that compute embeddings only. */
-static quire_status check_generates(const struct session *s, struct quire_error *err)
+/* The engine also runs models that compute embeddings only. Encoder-decoders have no chat template:
+ * they answer each text alone. */
+static quire_status check_kind(struct session *s, struct quire_error *err)
 {
     struct quire_model_info info = { .struct_size = sizeof info };
     const quire_status status = quire_model_get_info(quire_engine_model(s->engine), &info);
-    if (status != QUIRE_OK || info.kind != QUIRE_MODEL_ENCODER)
+    s->raw = s->options->raw || info.kind == QUIRE_MODEL_ENCODER_DECODER;
+    if (status != QUIRE_OK || (info.kind != QUIRE_MODEL_ENCODER && !(s->raw && s->options->tools)))
         return status;
+    if (info.kind != QUIRE_MODEL_ENCODER) {
+        snprintf(err->msg, sizeof err->msg,
+                 "--tools: architecture '%s' is an encoder-decoder, without a chat template",
+                 info.arch);
+        return QUIRE_E_UNSUPPORTED;
+    }
     snprintf(err->msg, sizeof err->msg,
              "architecture '%s' is an encoder: it computes embeddings and does not generate text",
              info.arch);
@@ -178,7 +187,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     interrupts_block(false);
     clear_progress();
     if (status == QUIRE_OK)
-        status = check_generates(s, &err);
+        status = check_kind(s, &err);
     if (status == QUIRE_OK)
         return 0;
     session_report_error(s, status, err.msg, o->template_file ? NULL : o->model);

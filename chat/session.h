@@ -18,6 +18,7 @@ struct session {
     struct quire_engine_info info;
     const char *model_name; /* for display */
     float lora_scale;       /* of --lora */
+    bool raw;               /* turns are texts of their own: --no-cnv, or an encoder-decoder */
     struct conversation_list conversations;
     struct conversation *conversation; /* the current one, of the list */
     bool keeps_cache;                  /* the file of --prompt-cache may be written */

@@ -65,7 +65,7 @@ static enum turn_result report_failure(struct session *s, quire_status status, c
     if (s->out->part != PART_NONE && !s->out->json)
         output_print(s->out, "\n");
     session_report_error(s, status, message, NULL);
-    if (status == QUIRE_E_UNSUPPORTED && !s->options->raw)
+    if (status == QUIRE_E_UNSUPPORTED && !s->raw)
         print_message("use --chat-template-file FILE, or --no-cnv to complete text");
     return TURN_FAILED;
 }
@@ -88,7 +88,7 @@ static void report_end(const struct session *s, const struct quire_event *done)
                       (unsigned)s->answer.n_broken, s->answer.n_broken == 1 ? " is" : "s are");
     if (!done->context_full)
         return;
-    if (s->options->no_roll || s->options->raw)
+    if (s->options->no_roll || s->raw)
         print_message("the context of %u tokens is full: /reset clears it, -c N sets its size",
                       s->info.context_length);
     else
@@ -129,7 +129,7 @@ static enum turn_result answer_request(struct session *s,
     *status = run_request(s, request, &done, &err);
     if (*status != QUIRE_OK) {
         (void)report_failure(s, *status, err.msg);
-        if (*status == QUIRE_E_LIMIT && !s->options->raw && exceeds_context(s, request))
+        if (*status == QUIRE_E_LIMIT && !s->raw && exceeds_context(s, request))
             print_message("/reset clears the conversation, -c N sets the size of the context");
         return TURN_FAILED;
     }
@@ -286,7 +286,7 @@ static enum turn_result answer_message(struct session *s, size_t n, quire_status
 enum turn_result turn_run(struct session *s, const char *text, size_t size, quire_status *status)
 {
     s->conversation->regenerations = 0;
-    if (s->options->raw)
+    if (s->raw)
         return complete_text(s, text, size, status);
     const size_t before = s->conversation->n, first = s->conversation->first;
     *status = QUIRE_E_NOMEM;

@@ -127,8 +127,8 @@ struct quire_engine_params {
     double target_itl;
     /** Draft model: a smaller model with the same vocabulary that drafts for requests with
      *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
-     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
-     *  counts against kv_bytes */
+     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache,
+     *  with its recurrent states, counts against kv_bytes */
     const char *draft_model_path;
     struct quire_model *draft_model;
     const struct quire_tokenizer *draft_tokenizer; /**< with draft_model only; borrowed by open */
@@ -143,9 +143,9 @@ struct quire_engine_params {
 /** Sets the defaults: native compute, f16 cache, everything else automatic. */
 QUIRE_API void quire_engine_params_init(struct quire_engine_params *params, size_t struct_size);
 
-/** Opens a decoder or an encoder with its tokenizer and chat template and reserves all memory of a
- *  step: steps do not allocate. A model without a chat template opens; only chat requests are
- *  rejected. *out is NULL on failure.
+/** Opens a decoder, an encoder or an encoder-decoder with its tokenizer and chat template and
+ *  reserves all memory of a step: steps do not allocate. A model without a chat template opens;
+ *  only chat requests are rejected. *out is NULL on failure.
  *  QUIRE_E_INVALID_ARG, QUIRE_E_MISUSE (struct_size); QUIRE_E_IO, QUIRE_E_FORMAT,
  *  QUIRE_E_UNSUPPORTED from the files; QUIRE_E_MISMATCH the draft model has another vocabulary;
  *  QUIRE_E_LIMIT the context does not fit into the budget, the budget is below one block, or the KV
@@ -178,7 +178,8 @@ struct quire_engine_info {
     uint64_t cache_tokens;  /**< capacity of the KV cache in tokens */
     uint32_t max_seqs;
     uint32_t max_draft_tokens;
-    /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes is part of kv_budget */
+    /* of the draft model, not in the sizes above; 0 = none. draft_kv_bytes, of its KV cache and
+     * recurrent states, is part of kv_budget */
     uint64_t draft_weight_bytes, draft_kv_bytes, draft_context_bytes, draft_cache_tokens;
     uint64_t tokenizer_bytes; /**< tables of the vocabulary */
     /** part of kv_bytes: recurrent states of max_seqs sequences and of their drafts, and
@@ -215,8 +216,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_engine_default_sampling(
  *  template; QUIRE_E_MISUSE struct_size or a dry run; QUIRE_E_LIMIT the prompt is longer than the
  *  context (the message has both numbers), or the KV cache is too small for beam_width sequences;
  *  QUIRE_E_RANGE a token id or type; QUIRE_E_NUMERIC embeddings with a NaN or an infinity, the
- *  message names part and row; QUIRE_E_UNSUPPORTED messages without a chat template, a task or
- *  pooling that the model does not have; other codes of quire_chat_template_render();
+ *  message names part and row; QUIRE_E_UNSUPPORTED messages without a chat template, a task,
+ *  pooling or field that the model does not have; other codes of quire_chat_template_render();
  *  QUIRE_E_AGAIN max_requests is reached; QUIRE_E_NOMEM;
  *  QUIRE_E_BUSY. */
 QUIRE_API QUIRE_MUST_CHECK quire_status

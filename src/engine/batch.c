@@ -20,6 +20,7 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     b->seq_lens = qr_alloc(a, seqs, sizeof *b->seq_lens);
     b->rope_lens = qr_alloc(a, seqs, sizeof *b->rope_lens);
     b->state_slots = qr_alloc(a, seqs, sizeof *b->state_slots);
+    b->source_lens = qr_alloc(a, seqs, sizeof *b->source_lens);
     b->logits_rows = qr_alloc(a, p->max_logits, sizeof *b->logits_rows);
     b->first_logits = qr_alloc(a, seqs, sizeof *b->first_logits);
     b->complete = qr_alloc(a, seqs, sizeof *b->complete);
@@ -32,10 +33,10 @@ quire_status qr_batch_init(struct qr_batch *b, const struct qr_batch_params *p,
     b->adapters = qr_alloc(a, seqs, sizeof *b->adapters);
     b->adapter_index = qr_alloc(a, seqs, sizeof *b->adapter_index);
     b->adapter_scales = qr_alloc(a, seqs, sizeof *b->adapter_scales);
-    if (b->query_start_loc && b->seq_lens && b->rope_lens && b->state_slots && b->logits_rows &&
-        b->first_logits && b->complete && b->token_ids && b->slot_mapping && b->block_tables &&
-        b->first_blocks && b->groups && b->embedding_rows && b->adapters && b->adapter_index &&
-        b->adapter_scales)
+    if (b->query_start_loc && b->seq_lens && b->rope_lens && b->state_slots && b->source_lens &&
+        b->logits_rows && b->first_logits && b->complete && b->token_ids && b->slot_mapping &&
+        b->block_tables && b->first_blocks && b->groups && b->embedding_rows && b->adapters &&
+        b->adapter_index && b->adapter_scales)
         return QUIRE_OK;
     qr_batch_free(b, a);
     return qr_fail(err, QUIRE_E_NOMEM, "no memory for a step of %u tokens of %u sequences",
@@ -49,6 +50,7 @@ void qr_batch_free(struct qr_batch *b, const struct quire_allocator *a)
     qr_free(a, b->seq_lens, seqs, sizeof *b->seq_lens);
     qr_free(a, b->rope_lens, seqs, sizeof *b->rope_lens);
     qr_free(a, b->state_slots, seqs, sizeof *b->state_slots);
+    qr_free(a, b->source_lens, seqs, sizeof *b->source_lens);
     qr_free(a, b->logits_rows, b->max_logits, sizeof *b->logits_rows);
     qr_free(a, b->first_logits, seqs, sizeof *b->first_logits);
     qr_free(a, b->complete, seqs, sizeof *b->complete);
@@ -77,9 +79,12 @@ static quire_status add_group(struct qr_batch *b, const struct qr_scheduler *sch
     b->first_blocks[row] = g->first_block;
     if (n_entries > b->groups[group].max_blocks)
         b->groups[group].max_blocks = n_entries;
+    const struct qr_sequence_memory *m = scheduler->params.memory;
+    if (m->has_cross_group && group == m->cross_group)
+        return QUIRE_OK; /* the encoder pass has written to it */
     const struct quire_kv_slot_args map = {
         .struct_size = sizeof map,
-        .block_size = scheduler->params.memory->block_size,
+        .block_size = m->block_size,
         .block_table = g->block_table + g->first_block,
         .n_entries = n_entries,
         .first_block = g->first_block,
@@ -130,6 +135,7 @@ static quire_status add_task(struct qr_batch *b, const struct qr_scheduler *sche
     add_adapter(b, i, task);
     b->seq_lens[i] = (int32_t)(task->n_computed + n + n_draft);
     b->state_slots[i] = task->sequence->state_slot;
+    b->source_lens[i] = (int32_t)task->n_source;
     b->rope_lens[i] = qr_scheduler_rope_length(scheduler, task, task->n_computed);
     b->n_tokens += n + n_draft;
     b->query_start_loc[i + 1] = (int32_t)b->n_tokens;
@@ -160,6 +166,9 @@ quire_status qr_batch_build(struct qr_batch *b, const struct qr_scheduler *sched
             .first_block = b->first_blocks + (size_t)g * b->max_seqs,
             .slot_mapping = b->slot_mapping + (size_t)g * b->max_tokens,
         };
+    const struct qr_sequence_memory *m = scheduler->params.memory;
+    if (m->has_cross_group)
+        b->groups[m->cross_group].slot_mapping = NULL;
     for (uint32_t i = 0; i < scheduler->n_step; i++)
         QR_TRY(add_task(b, scheduler, scheduler->step[i], err));
     return QUIRE_OK;

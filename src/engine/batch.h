@@ -13,6 +13,7 @@ struct qr_batch {
     int32_t *seq_lens;        /* [max_seqs] */
     uint32_t *rope_lens;      /* [max_seqs] */
     int32_t *state_slots;     /* [max_seqs] */
+    int32_t *source_lens;     /* [max_seqs] tokens in the cross group of an encoder-decoder */
     uint32_t *logits_rows; /* [max_logits] last rows of complete tasks, and those of their drafts */
     struct qr_task **complete;                  /* [max_seqs] tasks of these rows */
     uint32_t *first_logits;                     /* [max_seqs] index of their first row of logits */

@@ -144,6 +144,7 @@ quire_status qr_beam_init(struct quire_engine *e, struct qr_request *leader,
         .n_prompt = leader->task.n_prompt,
         .max_tokens = leader->capacity - 1, /* no step computes the last token */
         .max_step_tokens = e->info.max_step_tokens,
+        .n_source = leader->task.n_source,
     };
     QR_TRY(check_blocks(e, b, err));
     make_group(leader);

@@ -30,8 +30,10 @@ static quire_status read_params(struct quire_cache_file_params *p, const struct 
     if (e->dry_run)
         return qr_fail(err, QUIRE_E_MISUSE, "the engine was opened for a dry run");
     QR_TRY(qr_engine_check_callback(e, err));
-    if (e->encodes)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model is an encoder: it has no prefix cache");
+    if (e->encodes || e->max_source_tokens)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "the model is an encoder%s: it has no prefix cache",
+                       e->encodes ? "" : "-decoder");
     return qr_engine_check_process(e, err);
 }
 

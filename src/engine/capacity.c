@@ -16,7 +16,8 @@ enum {
     UNKNOWN_CONTEXT = 2048, /* tokens; for a model file that states none */
     /* a conversation can be truncated by these without recomputing a windowed group */
     MAX_ROLLBACK_TOKENS = 512,
-    MAX_CHECKPOINTS = 64, /* of recurrent states, in an eighth of the budget */
+    MAX_CHECKPOINTS = 64,       /* of recurrent states, in an eighth of the budget */
+    MAX_DRAFT_CHECKPOINTS = 16, /* of those of the draft model, in another one */
     CHECKPOINT_SHARE = 8,
 };
 
@@ -64,7 +65,7 @@ static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64
 {
     QR_TRY(size_groups(c, c->groups, c->n_groups, context, tokens, bytes, err));
     *bytes += c->state_bytes;
-    if (!c->n_draft_groups)
+    if (!c->has_draft_model)
         return QUIRE_OK;
     c->draft_cache_tokens = c->draft_tokens_requested ? c->draft_tokens_requested : tokens;
     c->draft_context_length =
@@ -74,6 +75,7 @@ static quire_status kv_bytes_for(struct qr_capacity *c, uint32_t context, uint64
         c->draft_context_length < draft_tokens ? c->draft_context_length : (uint32_t)draft_tokens;
     QR_TRY(size_groups(c, c->draft_groups, c->n_draft_groups, longest, draft_tokens,
                        &c->draft_kv_bytes, err));
+    c->draft_kv_bytes += c->draft_state_bytes;
     *bytes += c->draft_kv_bytes;
     return QUIRE_OK;
 }
@@ -105,7 +107,7 @@ static quire_status longest_context(struct qr_capacity *c, uint32_t most, uint32
 
 static const char *cache_name(const struct qr_capacity *c)
 {
-    return c->n_draft_groups ? "KV cache with that of the draft model" : "KV cache";
+    return c->has_draft_model ? "KV cache with that of the draft model" : "KV cache";
 }
 
 static double mib(uint64_t bytes) { return (double)bytes / 1048576; }
@@ -216,16 +218,6 @@ static quire_status read_groups(const struct qr_capacity *c, const struct quire_
     return QUIRE_OK;
 }
 
-static quire_status read_draft_model(struct qr_capacity *c, const struct quire_model *model,
-                                     const struct quire_engine_params *p, struct quire_error *err)
-{
-    struct quire_model_info info = { .struct_size = sizeof info };
-    QR_TRY(quire_model_get_info(model, &info));
-    c->draft_model_context_length = info.context_length ? info.context_length : UINT32_MAX;
-    c->draft_tokens_requested = p->draft_cache_tokens;
-    return read_groups(c, model, p, &c->draft_groups, &c->n_draft_groups, err);
-}
-
 /* Free memory without mapped weights: the system counts their pages as available, but every step
  * reads them. 0 = unknown; 1 = mapped weights take it all. */
 static uint64_t available_memory(const struct quire_model_info *info)
@@ -268,37 +260,73 @@ static quire_status init_encoder(struct qr_capacity *c, const struct quire_engin
     return QUIRE_OK;
 }
 
+/* Sequences that run at a time; set_step() may reduce them. */
+static uint32_t sequence_count(const struct qr_capacity *c, const struct quire_engine_params *p)
+{
+    const uint32_t requests = p->max_requests ? p->max_requests : DEFAULT_SEQS;
+    return c->max_seqs ? c->max_seqs : requests < DEFAULT_SEQS ? requests : DEFAULT_SEQS;
+}
+
+/* Checkpoints of states of `size` bytes in a share of the budget. */
+static uint32_t checkpoint_count(const struct qr_capacity *c, uint64_t size, uint32_t most)
+{
+    const uint64_t room = c->budget / CHECKPOINT_SHARE / size;
+    return room < most ? (uint32_t)room : most;
+}
+
+/* Computes the bytes of a pool, and checks them with those of another one. */
+static quire_status pool_bytes(const struct qr_capacity *c, const struct quire_engine_params *p,
+                               uint32_t n_slots, uint64_t size, uint64_t other, uint64_t *bytes,
+                               struct quire_error *err)
+{
+    const struct quire_state_pool_params pool = { .struct_size = sizeof pool,
+                                                  .n_slots = n_slots,
+                                                  .state_bytes = size };
+    QR_TRY(quire_state_pool_bytes(&pool, bytes, err));
+    if (*bytes <= c->budget && other <= c->budget - *bytes)
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_LIMIT,
+                   "kv_bytes: the recurrent states of %u sequences take %.2f MiB, the budget is "
+                   "%.2f MiB",
+                   sequence_count(c, p), mib(*bytes + other), mib(c->budget));
+}
+
 /* Slots of recurrent states: one per sequence, one more per sequence that verifies a draft, and
- * checkpoints in a share of the budget. */
+ * checkpoints. */
 static quire_status size_states(struct qr_capacity *c, const struct quire_model_info *info,
                                 const struct quire_engine_params *p, struct quire_error *err)
 {
-    const uint32_t requests = p->max_requests ? p->max_requests : DEFAULT_SEQS;
-    const uint32_t n_seqs = c->max_seqs               ? c->max_seqs
-                            : requests < DEFAULT_SEQS ? requests
-                                                      : DEFAULT_SEQS;
+    const uint32_t n_seqs = sequence_count(c, p);
     if (!info->state_bytes)
         return QUIRE_OK;
     /* otherwise the KV cache checks it */
     if (!c->n_groups && (c->block_size % 16 || c->block_size > MAX_BLOCK_TOKENS))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "block_size %u is not a multiple of 16 in 16..%d",
                        c->block_size, MAX_BLOCK_TOKENS);
-    const uint64_t room = c->budget / CHECKPOINT_SHARE / info->state_bytes;
     c->state_size = info->state_bytes;
-    c->n_state_slots = n_seqs + (p->max_draft_tokens < n_seqs ? p->max_draft_tokens : n_seqs);
-    c->n_checkpoints = room < MAX_CHECKPOINTS ? (uint32_t)room : MAX_CHECKPOINTS;
-    c->n_state_slots += c->n_checkpoints;
-    const struct quire_state_pool_params pool = { .struct_size = sizeof pool,
-                                                  .n_slots = c->n_state_slots,
-                                                  .state_bytes = c->state_size };
-    QR_TRY(quire_state_pool_bytes(&pool, &c->state_bytes, err));
-    if (c->state_bytes > c->budget)
-        return qr_fail(
-            err, QUIRE_E_LIMIT,
-            "kv_bytes: the recurrent states of %u sequences take %.2f MiB, the budget is "
-            "%.2f MiB",
-            n_seqs, mib(c->state_bytes), mib(c->budget));
-    return QUIRE_OK;
+    c->n_checkpoints = checkpoint_count(c, c->state_size, MAX_CHECKPOINTS);
+    c->n_state_slots =
+        n_seqs + (p->max_draft_tokens < n_seqs ? p->max_draft_tokens : n_seqs) + c->n_checkpoints;
+    return pool_bytes(c, p, c->n_state_slots, c->state_size, 0, &c->state_bytes, err);
+}
+
+static quire_status read_draft_model(struct qr_capacity *c, const struct quire_model *model,
+                                     const struct quire_engine_params *p, struct quire_error *err)
+{
+    struct quire_model_info info = { .struct_size = sizeof info };
+    QR_TRY(quire_model_get_info(model, &info));
+    c->has_draft_model = true;
+    c->draft_model_context_length = info.context_length ? info.context_length : UINT32_MAX;
+    c->draft_tokens_requested = p->draft_cache_tokens;
+    QR_TRY(read_groups(c, model, p, &c->draft_groups, &c->n_draft_groups, err));
+    if (!info.state_bytes)
+        return QUIRE_OK;
+    /* per sequence one before its draft and one behind it */
+    c->draft_state_size = info.state_bytes;
+    c->n_draft_state_slots =
+        2 * sequence_count(c, p) + checkpoint_count(c, c->draft_state_size, MAX_DRAFT_CHECKPOINTS);
+    return pool_bytes(c, p, c->n_draft_state_slots, c->draft_state_size, c->state_bytes,
+                      &c->draft_state_bytes, err);
 }
 
 quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *model,
@@ -325,6 +353,9 @@ quire_status qr_capacity_init(struct qr_capacity *c, const struct quire_model *m
         status = read_draft_model(c, draft_model, p, err);
     if (status == QUIRE_OK)
         status = choose_context(c, p->context_length, err);
+    if (status == QUIRE_OK && info.kind == QUIRE_MODEL_ENCODER_DECODER) /* whole sources */
+        c->max_source_tokens =
+            c->max_step_tokens < c->context_length ? c->context_length : c->max_step_tokens;
     if (status == QUIRE_OK) {
         set_step(c, p);
         status = choose_cache(c, p->cache_tokens, err);

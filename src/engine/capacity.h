@@ -12,18 +12,22 @@ struct qr_capacity {
     uint32_t max_seqs;
     uint64_t cache_tokens;                /* capacity of the KV cache */
     uint64_t kv_bytes, budget, available; /* bytes; available 0 = unknown */
+    uint32_t max_source_tokens; /* of one encoder pass of an encoder-decoder; 0: it is none */
     /* of recurrent layers; 0 without */
     uint32_t n_state_slots; /* of sequences, their drafts, and checkpoints */
     uint32_t n_checkpoints;
     uint64_t state_size;  /* bytes of one state */
     uint64_t state_bytes; /* of the pool; included in kv_bytes */
     /* of the draft model */
-    struct quire_kv_group_config *draft_groups; /* [n_draft_groups]; NULL = none */
+    bool has_draft_model;
+    struct quire_kv_group_config *draft_groups; /* [n_draft_groups] */
     uint32_t n_draft_groups;
     uint32_t draft_context_length; /* longest sequence that it drafts for, in tokens */
     uint32_t draft_model_context_length;
     uint64_t draft_cache_tokens, draft_tokens_requested; /* capacity; that in the parameters */
-    uint64_t draft_kv_bytes;                             /* included in kv_bytes */
+    uint64_t draft_kv_bytes;                             /* with its states; part of kv_bytes */
+    uint32_t n_draft_state_slots;
+    uint64_t draft_state_size, draft_state_bytes; /* of one state; of the pool */
 };
 
 /* Chooses the context length and the capacity of the cache, or checks those in params. The cache of

@@ -96,6 +96,8 @@ static bool update_sequence(struct quire_engine *e, struct qr_request *r)
     const bool reuse = !r->task.no_reuse;
     if (!t->sequence && !begin(d, r, reuse ? r->task.n_tokens - 1 : 0))
         return false;
+    qr_sequence_end_draft(&d->memory, t->sequence,
+                          r->tokens); /* of a step that did not verify it */
     t->n_tokens = r->task.n_tokens;
     const uint32_t length = qr_scheduler_rope_length(&d->scheduler, t, t->sequence->n_tokens);
     if (qr_rope_variant(d->model, length) != t->sequence->variant) {
@@ -202,6 +204,13 @@ static void add_tokens(struct quire_engine *e)
                   d->logits + (size_t)d->batch.first_logits[i] * d->vocab_size);
 }
 
+/* Keeps the state before the first drafted token is computed; false: no slot is free. */
+static bool keep_state(struct qr_draft_model *d, const struct qr_task *t)
+{
+    return t->sequence->snapshot_slot != QR_STATE_NONE ||
+           qr_sequence_begin_draft(&d->memory, t->sequence, 0);
+}
+
 /* Plans a pass over the tokens that were just drafted, of the requests that draft further ones. */
 static void plan_next(struct quire_engine *e)
 {
@@ -209,11 +218,12 @@ static void plan_next(struct quire_engine *e)
     d->scheduler.n_step = 0;
     for (uint32_t i = 0; i < d->batch.n_complete; i++) {
         struct qr_request *r = request_of(d->batch.complete[i]);
-        if (r->task.n_draft >= r->n_model_draft)
+        if (r->task.n_draft >= r->n_model_draft || !keep_state(d, &r->draft_task))
             continue;
         r->draft_task.n_tokens = r->task.n_tokens + r->task.n_draft;
         r->draft_task.n_computed = r->draft_task.n_tokens - 1;
         r->draft_task.n_step = 1;
+        r->draft_task.sequence->n_draft_end = r->draft_task.n_tokens;
         d->scheduler.step[d->scheduler.n_step++] = &r->draft_task;
     }
 }
@@ -223,6 +233,8 @@ static void commit_first(struct qr_draft_model *d)
     for (uint32_t i = 0; i < d->scheduler.n_step; i++) {
         struct qr_task *t = d->scheduler.step[i];
         qr_sequence_append(&d->memory, t->sequence, t->tokens, t->n_step);
+        if (t->sequence->n_tokens <= t->n_prompt)
+            qr_sequence_checkpoint(&d->memory, t->sequence);
     }
 }
 
@@ -279,4 +291,5 @@ void qr_draft_model_commit(struct quire_engine *e, struct qr_request *r, uint32_
     /* keys and values of the last drafted token were not computed */
     qr_sequence_append(&e->draft_model->memory, r->draft_task.sequence, r->tokens,
                        smaller(n_accepted, r->n_model_draft - 1));
+    qr_sequence_end_draft(&e->draft_model->memory, r->draft_task.sequence, r->tokens);
 }

@@ -5,7 +5,8 @@
  * the request's leading tokens. A sequence begins when its request first drafts, computes the
  * tokens that it lacks in chunks, and ends with the request or its preemption. Drafted tokens are
  * not counted as tokens of the sequence before they are accepted: then their keys and values are
- * those of the draft.
+ * those of the draft. With recurrent layers the state before the draft is kept until then: if any
+ * computed token is rejected, it is in force again, and accepted tokens are computed once more.
  *
  * What the draft model computes influences the speed only (speculation/verify.h). Therefore none of
  * its failures is an error of the request: there is no draft then. */
@@ -16,9 +17,10 @@
 struct qr_draft_model {
     struct quire_model *model; /* borrowed, or own_model */
     struct quire_model *own_model;
-    uint32_t vocab_size; /* rows of its LM head */
-    uint32_t n_common;   /* leading tokens of the vocabulary that both models have */
-    struct quire_kv_cache *kv;
+    uint32_t vocab_size;             /* rows of its LM head */
+    uint32_t n_common;               /* leading tokens of the vocabulary that both models have */
+    struct quire_kv_cache *kv;       /* NULL: no attention layers */
+    struct quire_state_pool *states; /* NULL: no recurrent layers */
     struct quire_context *context;
     struct qr_sequence_memory memory;
     struct qr_scheduler scheduler; /* the lists of a step, which draft_model.c fills in */

@@ -5,7 +5,6 @@
 #include "base/error.h"
 #include "engine/draft_model.h"
 #include "engine/kv_setup.h"
-#include "engine/model_kind.h"
 #include "engine/sequence_setup.h"
 #include <sched.h>
 #include <string.h>
@@ -145,7 +144,6 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
         QR_TRY(qr_handle_check(d->model, QR_KIND_MODEL, "draft_model", err));
     else
         QR_TRY(open_own_model(e, p, err));
-    struct quire_error own = QUIRE_ERROR_INIT;
     struct quire_model_info mi = { .struct_size = sizeof mi };
     QR_TRY(quire_model_get_info(d->model, &mi));
     const char *name = p->draft_model ? "draft_model" : "draft_model_path";
@@ -153,11 +151,13 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "%s: architecture '%s' is an encoder: it does not generate text", name,
                        mi.arch);
-    QR_TRY(name_error(name, qr_model_kind_check(mi.kind, mi.arch, &own), &own, err));
-    if (mi.state_bytes)
+    struct quire_model_info target = { .struct_size = sizeof target };
+    QR_TRY(quire_model_get_info(e->model, &target));
+    if (mi.kind == QUIRE_MODEL_ENCODER_DECODER || target.kind == QUIRE_MODEL_ENCODER_DECODER)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "%s: architecture '%s' has recurrent layers: it cannot draft", name,
-                       mi.arch);
+                       "%s: architecture '%s' is an encoder-decoder: it neither drafts nor has "
+                       "drafts of a model",
+                       name, mi.kind == QUIRE_MODEL_ENCODER_DECODER ? mi.arch : target.arch);
     QR_TRY(check_vocabulary(e, p, err));
     d->vocab_size = mi.vocab_size;
     if (d->n_common > mi.vocab_size)
@@ -177,6 +177,7 @@ static void context_params(const struct quire_engine *e, uint32_t max_seq_len,
 {
     quire_context_params_init(cp, sizeof *cp);
     cp->kv = e->draft_model->kv;
+    cp->states = e->draft_model->states;
     cp->threads = e->threads;
     cp->max_tokens = e->info.max_step_tokens;
     cp->max_seqs = e->info.max_seqs;
@@ -190,6 +191,9 @@ static struct qr_sequence_memory_params memory_params(const struct quire_engine 
 {
     return (struct qr_sequence_memory_params){
         .kv = e->draft_model->kv,
+        .states = e->draft_model->states,
+        .block_size = c->block_size,
+        .cache_tokens = c->draft_cache_tokens,
         .n_sequences = e->info.max_seqs,
         .max_tokens = c->draft_context_length,
         .hash_bits = QR_HASH_BITS,
@@ -250,6 +254,24 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
                                     : qr_fail(err, QUIRE_E_NOMEM, "no memory for drafts");
 }
 
+static quire_status create_states(struct qr_draft_model *d, const struct qr_capacity *c,
+                                  const struct quire_engine_params *p, struct quire_error *err)
+{
+    const struct quire_state_pool_params states = { .struct_size = sizeof states,
+                                                    .n_slots = c->n_draft_state_slots,
+                                                    .state_bytes = c->draft_state_size,
+                                                    .allocator = p->allocator };
+    return c->n_draft_state_slots ? quire_state_pool_create(&states, &d->states, err) : QUIRE_OK;
+}
+
+static void destroy_pools(struct qr_draft_model *d)
+{
+    quire_kv_destroy(d->kv);
+    quire_state_pool_destroy(d->states);
+    d->kv = NULL;
+    d->states = NULL;
+}
+
 quire_status qr_draft_model_reserve(struct quire_engine *e, const struct qr_capacity *c,
                                     const struct quire_engine_params *p, struct quire_error *err)
 {
@@ -263,13 +285,14 @@ quire_status qr_draft_model_reserve(struct quire_engine *e, const struct qr_capa
         .block_size = c->block_size,
     };
     d->n_logits = (size_t)e->info.max_seqs * d->vocab_size + e->vocab_size;
-    quire_status s = qr_engine_create_kv(e, &kv, p, &d->kv, err);
+    quire_status s = create_states(d, c, p, err);
+    if (s == QUIRE_OK && c->n_draft_groups)
+        s = qr_engine_create_kv(e, &kv, p, &d->kv, err);
     if (s == QUIRE_OK)
         s = set_info(e, c, err);
     if (s == QUIRE_OK && !e->dry_run)
         return reserve_step(e, c, err);
-    quire_kv_destroy(d->kv); /* a dry run creates it only to measure the context */
-    d->kv = NULL;
+    destroy_pools(d); /* a dry run creates them only to measure the context */
     return s;
 }
 
@@ -284,7 +307,7 @@ void qr_draft_model_close(struct quire_engine *e)
     qr_scheduler_free(&d->scheduler);
     qr_sequence_memory_free(&d->memory);
     quire_context_destroy(d->context);
-    quire_kv_destroy(d->kv);
+    destroy_pools(d);
     /* fails only while contexts exist, and the only one is destroyed */
     (void)quire_model_close(d->own_model);
     qr_free(e->allocator, d, 1, sizeof *d);

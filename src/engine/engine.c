@@ -15,6 +15,7 @@
 #include "engine/prompt.h"
 #include "engine/request.h"
 #include "engine/sequence_setup.h"
+#include "engine/source.h"
 #include "engine/step.h"
 #include "engine/vector.h"
 #include <math.h>
@@ -133,6 +134,8 @@ static void context_params(struct quire_engine *e, struct quire_context_params *
     cp->max_seq_len = e->info.context_length;
     cp->allocator = e->allocator;
     cp->max_adapter_rank = e->info.max_adapter_rank;
+    cp->max_encoder_tokens = e->max_source_tokens;
+    cp->max_encoder_len = e->max_source_tokens ? e->info.context_length : 0;
 }
 
 /* One row per sequence and draft token, and a copy of one for answers that fork. */
@@ -148,6 +151,8 @@ static struct qr_sequence_memory_params memory_params(struct quire_engine *e)
     return (struct qr_sequence_memory_params){
         .kv = e->kv,
         .states = e->states,
+        .has_cross_group = e->max_source_tokens,
+        .cross_group = e->cross_group,
         .block_size = e->info.block_size,
         .cache_tokens = e->info.cache_tokens,
         .n_sequences = e->info.max_seqs,
@@ -202,6 +207,7 @@ static quire_status reserve_step(struct quire_engine *e, struct quire_error *err
         .allocator = e->allocator,
     };
     QR_TRY(qr_batch_init(&e->batch, &batch, err));
+    QR_TRY(qr_sources_init(e, err));
     init_team_size(e);
     if (e->encodes)
         QR_TRY(qr_vector_reserve(e, err));
@@ -224,6 +230,9 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     e->n_labels = mi.n_labels;
     e->sigmoid_scores = mi.sigmoid_scores;
     e->encodes = mi.kind == QUIRE_MODEL_ENCODER;
+    e->max_source_tokens = capacity->max_source_tokens;
+    e->cross_group = mi.cross_group < 0 ? 0 : (uint32_t)mi.cross_group;
+    e->decoder_start_id = mi.decoder_start_id;
     e->info = (struct quire_engine_info){
         .struct_size = sizeof e->info,
         .context_length = capacity->context_length,
@@ -268,7 +277,7 @@ static quire_status measure_step(struct quire_engine *e, const struct quire_engi
     /* 16 bytes of the sampler per token of the vocabulary */
     e->info.context_bytes += logits_count(e) * sizeof(float) + (uint64_t)e->vocab_size * 16;
     const struct qr_sequence_memory_params memory = memory_params(e);
-    e->info.context_bytes += qr_sequence_memory_bytes(&memory);
+    e->info.context_bytes += qr_sequence_memory_bytes(&memory) + qr_sources_bytes(e);
     return QUIRE_OK;
 }
 
@@ -417,6 +426,7 @@ void quire_engine_close(struct quire_engine *e)
     qr_free(e->allocator, e->eog, e->n_eog, sizeof *e->eog);
     qr_vector_free_buffers(e);
     qr_batch_free(&e->batch, e->allocator);
+    qr_sources_free(e);
     qr_scheduler_free(&e->scheduler);
     qr_sequence_memory_free(&e->memory);
     qr_embedding_table_free(&e->embeddings);

@@ -111,9 +111,10 @@ static struct quire_usage usage_of(const struct qr_request *r)
     const struct qr_task *t = &r->task;
     /* a task that was preempted or has ended has nothing computed, but its prompt was */
     const bool complete = r->first_token_time > 0 || t->n_computed > t->n_prompt;
-    const uint32_t done = complete ? t->n_prompt : t->n_computed;
+    const uint32_t n_prompt = t->n_source ? t->n_source : t->n_prompt;
+    const uint32_t done = complete || (t->n_source && t->n_computed) ? n_prompt : t->n_computed;
     struct quire_usage u = {
-        .prompt_tokens = t->n_prompt,
+        .prompt_tokens = n_prompt,
         .prompt_done = done > r->usage.prompt_done ? done : r->usage.prompt_done,
         .cached_tokens = t->n_cached,
         .completion_tokens = r->n_output,

@@ -2,7 +2,6 @@
 /* open_model.c - opens the model and the tokenizer of an engine, or takes those of the caller. */
 #include "engine/open_model.h"
 #include "base/error.h"
-#include "engine/model_kind.h"
 #include "model/load/weights.h"
 #include "tokenizer/open_gguf.h"
 #include "tokenizer/vocab.h"
@@ -36,15 +35,24 @@ uint64_t qr_engine_tokenizer_bytes(const struct quire_engine *e)
     return qr_vocab_bytes(e->tokenizer);
 }
 
+/* Whether an encoder-decoder says with which token its answers begin. */
+static quire_status check_start(const struct quire_model *model, struct quire_error *err)
+{
+    struct quire_model_info mi = { .struct_size = sizeof mi };
+    QR_TRY(quire_model_get_info(model, &mi));
+    if (mi.kind == QUIRE_MODEL_ENCODER_DECODER && mi.decoder_start_id < 0)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "architecture '%s': the model names no decoder_start_token_id", mi.arch);
+    return QUIRE_OK;
+}
+
 quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_engine_params *p,
                                   struct quire_error *err)
 {
     if (p->model) {
         QR_TRY(qr_handle_check(p->model, QR_KIND_MODEL, "model", err));
         e->model = p->model;
-        struct quire_model_info mi = { .struct_size = sizeof mi };
-        QR_TRY(quire_model_get_info(e->model, &mi));
-        return qr_model_kind_check(mi.kind, mi.arch, err);
+        return check_start(e->model, err);
     }
     struct quire_model_params mp;
     quire_model_params_init(&mp, sizeof mp);
@@ -64,9 +72,7 @@ quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_eng
                (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
     QR_TRY(quire_model_open(&mp, &e->own_model, err));
     e->model = e->own_model;
-    struct quire_model_info mi = { .struct_size = sizeof mi };
-    QR_TRY(quire_model_get_info(e->model, &mi));
-    return qr_model_kind_check(mi.kind, mi.arch, err);
+    return check_start(e->model, err);
 }
 
 quire_status qr_engine_prefer_model_error(const struct quire_engine_params *p, quire_status status,
@@ -80,8 +86,6 @@ quire_status qr_engine_prefer_model_error(const struct quire_engine_params *p, q
     if (p->model || status == QUIRE_E_NOMEM)
         return status;
     QR_TRY(qr_weights_open(&wp, &w, err));
-    const struct qr_model_config *c = qr_weights_config(w);
-    const quire_status kind = qr_model_kind_check((enum quire_model_kind)c->kind, c->arch, err);
     qr_weights_close(w);
-    return kind == QUIRE_OK ? status : kind;
+    return status;
 }

@@ -9,6 +9,7 @@
 #include "base/utf8.h"
 #include "chat_format/chat_prompt.h"
 #include "engine/prompt_parts.h"
+#include "engine/source.h"
 #include "tokenizer/pair.h"
 #include "json/json.h"
 #include <string.h>
@@ -114,7 +115,8 @@ void qr_prompt_free(const struct quire_engine *e, struct qr_prompt *p)
 {
     qr_free(e->allocator, p->tokens, p->capacity, sizeof *p->tokens);
     qr_free(e->allocator, p->type_ids, p->n, sizeof *p->type_ids);
-    p->tokens = p->type_ids = NULL;
+    qr_free(e->allocator, p->source, p->source_capacity, sizeof *p->source);
+    p->tokens = p->type_ids = p->source = NULL;
 }
 
 /* Tokenizes into a buffer of estimated size, and again if that fails. Only the second attempt
@@ -340,7 +342,8 @@ static quire_status encode_text(const struct quire_engine *e, const struct quire
         return encode_pair(e, r, p, err);
     }
     uint32_t flags = r->text_flags;
-    if (r->task != QUIRE_TASK_GENERATE && flags & QUIRE_ENCODE_ADD_BOS)
+    const bool encoded = r->task != QUIRE_TASK_GENERATE || e->max_source_tokens;
+    if (encoded && flags & QUIRE_ENCODE_ADD_BOS)
         flags |= QUIRE_ENCODE_ADD_EOS;
     return qr_prompt_encode_text(e, r->text, r->text_size, flags, p, err);
 }
@@ -420,7 +423,9 @@ quire_status qr_prompt_create(const struct quire_engine *e, const struct quire_r
                               struct qr_prompt *p, struct quire_error *err)
 {
     QR_TRY(tokenize(e, r, p, err));
-    const quire_status s = check_tokens(e, r, p, err);
+    quire_status s = check_tokens(e, r, p, err);
+    if (s == QUIRE_OK && e->max_source_tokens)
+        s = qr_source_take(e, p, err);
     if (s != QUIRE_OK)
         qr_prompt_free(e, p);
     else

@@ -17,6 +17,8 @@ struct qr_prompt {
     int32_t *type_ids; /* [n] token types; NULL: all 0 */
     uint32_t n, capacity;
     uint32_t n_with_output; /* prompt and longest possible output */
+    int32_t *source;        /* [source_capacity] tokens to encode (source.h), else NULL */
+    uint32_t n_source, source_capacity;
 };
 
 /* Renders, tokenizes and validates the prompt of a request; freed by qr_prompt_free. On failure

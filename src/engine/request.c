@@ -14,6 +14,7 @@
 #include "engine/events.h"
 #include "engine/prompt.h"
 #include "engine/prompt_parts.h"
+#include "engine/source.h"
 #include "engine/vector.h"
 #include "engine/vector_check.h"
 #include <math.h>
@@ -96,6 +97,7 @@ static quire_status check_params(struct quire_engine *e, const struct quire_requ
                        p->tools_json ? "tools_json" : "variables_json");
     if (p->flags >= 2 * QUIRE_REQUEST_NO_FAST_FORWARD) /* the last flag */
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
+    QR_TRY(qr_source_check(e, p, err));
     QR_TRY(qr_vector_check(e, p, err));
     QR_TRY(check_answers(e, p, err));
     QR_TRY(check_limits(e, p, err));
@@ -145,7 +147,7 @@ static quire_status init_text(struct quire_engine *e, struct qr_request *r,
 {
     const uint32_t special = p->flags & QUIRE_REQUEST_SHOW_SPECIAL ? QUIRE_DETOKENIZE_SPECIAL : 0;
     /* a completion continues the text of its prompt; a new chat answer is a text of its own */
-    const bool own_text = p->messages && !qr_prompt_answer(p);
+    const bool own_text = e->max_source_tokens || (p->messages && !qr_prompt_answer(p));
     const uint32_t continues = own_text ? 0 : QUIRE_DETOKENIZE_CONTINUES;
     r->text_flags = special | continues;
     QR_TRY(qr_output_text_init(&r->output, e->tokenizer, r->text_flags, p->stop, p->n_stop,
@@ -231,6 +233,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     };
     QR_TRY(qr_adapters_hold(e, r, p, err));
     r->usage.prompt_tokens = prompt->n;
+    QR_TRY(qr_source_attach(e, r, prompt, err));
     r->n_polled = p->flags & QUIRE_REQUEST_ECHO ? 0 : prompt->n;
     r->n_published = r->n_polled;
     if (p->task != QUIRE_TASK_GENERATE)
@@ -262,6 +265,7 @@ void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
     qr_free(e->allocator, r->polled.text, r->polled.capacity, 1);
     qr_free(e->allocator, r->logprobs, (size_t)r->capacity * r->n_logprobs, sizeof *r->logprobs);
     qr_prompt_parts_detach(e, r);
+    qr_source_detach(e, r);
     qr_free(e->allocator, r->tokens, r->capacity, sizeof *r->tokens);
     r->text = r->polled = (struct qr_text_buffer){ 0 };
     r->logprobs = NULL;

@@ -155,6 +155,7 @@ static bool begin(struct qr_scheduler *s, struct qr_task *task, uint32_t n_reusa
         .tokens = task->tokens,
         .n_reusable = n_reusable,
         .salt = task->salt,
+        .n_source = task->n_source,
         .variant = qr_scheduler_key_variant(s, task, qr_scheduler_rope_length(s, task, 0)),
     };
     task->sequence = qr_sequence_begin(s->params.memory, &prefix);
@@ -312,7 +313,7 @@ static uint32_t plan_running(struct qr_scheduler *s, struct qr_task *task, uint3
         return 0;
     uint32_t n = task->n_tokens - task->n_computed;
     n = to_checkpoint(s, task, qr_scheduler_same_rope_length(s, task, n < budget ? n : budget));
-    if (n == 0 || !reserve(s, task, n))
+    if (n == 0 || !reserve(s, task, n) || !qr_scheduler_take_source(s, task))
         return 0;
     plan_task(s, task, n);
     return n;
@@ -400,7 +401,8 @@ static uint32_t plan_replays(struct qr_scheduler *s, uint32_t n_decoding)
 
 void qr_scheduler_plan(struct qr_scheduler *s, uint32_t max_prefill_tokens)
 {
-    s->n_step = s->n_step_tokens = s->n_step_draft_tokens = 0;
+    s->n_step = s->n_step_tokens = s->n_step_draft_tokens = s->n_step_source = 0;
+    s->max_step_source = max_prefill_tokens;
     uint32_t n_decoding = 0;
     for (uint32_t i = 0; i < s->n_running; i++) {
         struct qr_task *task = s->running[i];

@@ -75,6 +75,9 @@ struct qr_task {
     const struct quire_adapter *adapter; /* NULL = none */
     float adapter_scale;
     uint64_t adapter_key; /* hash of the adapter's content and the scale; 0 = none */
+    /* of encoder-decoders: [n_source] tokens that are encoded with the first step of a sequence */
+    const int32_t *source;
+    uint32_t n_source;
 };
 
 struct qr_scheduler_client {
@@ -105,6 +108,9 @@ struct qr_scheduler {
      * it does not fit either */
     uint64_t refused_arrival, refused_epoch;
     uint64_t n_lookups; /* of waiting tasks in the prefix cache */
+    /* tokens of the sources that the planned step encodes, and how many more than one source may
+     * have */
+    uint32_t n_step_source, max_step_source;
 };
 
 /* Reserves all memory. On failure there is nothing to free. */
@@ -149,6 +155,16 @@ void qr_scheduler_end_draft(struct qr_scheduler *s, struct qr_task *task);
 
 /* The planned tokens of a task are in the KV cache. */
 void qr_scheduler_commit(struct qr_scheduler *s, struct qr_task *task);
+
+/* Whether the step may encode the task's source, if that is due: one source always may. */
+static inline bool qr_scheduler_take_source(struct qr_scheduler *s, const struct qr_task *task)
+{
+    const uint32_t n = task->sequence->source_ready ? 0 : task->n_source;
+    if (n && s->n_step_source && n + (uint64_t)s->n_step_source > s->max_step_source)
+        return false;
+    s->n_step_source += n;
+    return true;
+}
 
 /* The task computes output, not its prompt, and one token is pending. */
 static inline bool qr_task_decodes(const struct qr_task *task)

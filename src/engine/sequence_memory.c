@@ -159,6 +159,7 @@ struct qr_sequence *qr_sequence_begin(struct qr_sequence_memory *m,
         return NULL;
     s->salt = prefix->salt;
     s->variant = prefix->variant;
+    s->n_source = prefix->n_source;
     if (!m->index)
         return s;
     struct qr_prefix_match match;
@@ -184,8 +185,9 @@ struct qr_sequence *qr_sequence_fork(struct qr_sequence_memory *m, const struct 
     s->node = QR_PREFIX_NONE;
     qr_state_fork(&m->states, slot, parent->state_slot);
     set_node(m, s, parent->node);
-    const uint32_t n_blocks = blocks_for(parent->n_tokens, m->block_size);
     for (uint32_t g = 0; g < m->n_groups; g++) {
+        const uint32_t n_blocks =
+            blocks_for(qr_sequence_rows(m, parent, g, parent->n_tokens), m->block_size);
         const struct qr_sequence_group *from = &parent->groups[g];
         struct qr_sequence_group *to = &groups[g];
         to->first_block = from->first_block;
@@ -243,8 +245,8 @@ void qr_sequence_extend_from_cache(struct qr_sequence_memory *m, struct qr_seque
 static bool must_copy(const struct qr_sequence_memory *m, const struct qr_sequence *s,
                       uint32_t group)
 {
-    if (s->n_tokens % m->block_size == 0)
-        return false;
+    if (s->n_tokens % m->block_size == 0 || (m->has_cross_group && group == m->cross_group))
+        return false; /* a source is only read */
     const int32_t block = s->groups[group].block_table[s->n_tokens / m->block_size];
     return quire_kv_ref_count(m->kv, group, block) > 1;
 }
@@ -261,7 +263,7 @@ uint32_t qr_sequence_blocks_missing(const struct qr_sequence_memory *m, const st
                                     uint32_t group, uint32_t n)
 {
     const struct qr_sequence_group *g = &s->groups[group];
-    const uint32_t end = blocks_for(s->n_tokens + n, m->block_size);
+    const uint32_t end = blocks_for(qr_sequence_rows(m, s, group, s->n_tokens + n), m->block_size);
     return (end > g->end_block ? end - g->end_block : 0) + must_copy(m, s, group);
 }
 
@@ -270,10 +272,14 @@ uint64_t qr_sequence_memory_epoch(const struct qr_sequence_memory *m)
     return m->n_releases + (m->index ? m->index->n_insertions : 0);
 }
 
+static uint32_t evictable(const struct qr_sequence_memory *m, uint32_t group)
+{
+    return m->index ? qr_prefix_index_evictable(m->index, group) : 0;
+}
+
 uint32_t qr_sequence_blocks_available(const struct qr_sequence_memory *m, uint32_t group)
 {
-    return (uint32_t)quire_kv_free_block_count(m->kv, group) +
-           qr_prefix_index_evictable(m->index, group);
+    return (uint32_t)quire_kv_free_block_count(m->kv, group) + evictable(m, group);
 }
 
 /* Drops the blocks that no later token attends to. The prefix index may keep them. */
@@ -295,7 +301,7 @@ static bool make_room(struct qr_sequence_memory *m, uint32_t group, uint32_t mis
     const uint32_t n_free = (uint32_t)quire_kv_free_block_count(m->kv, group);
     if (n_free >= missing)
         return true;
-    if (n_free + qr_prefix_index_evictable(m->index, group) < missing)
+    if (n_free + evictable(m, group) < missing)
         return false;
     (void)qr_prefix_index_evict(m->index, group, missing - n_free);
     return quire_kv_free_block_count(m->kv, group) >= missing;
@@ -318,8 +324,8 @@ quire_status qr_sequence_reserve(struct qr_sequence_memory *m, struct qr_sequenc
         if (!make_room(m, i, qr_sequence_blocks_missing(m, s, i, n)))
             return qr_fail(err, QUIRE_E_AGAIN, "the KV cache has no free blocks");
     }
-    const uint32_t end = blocks_for(s->n_tokens + n, m->block_size);
     for (uint32_t i = 0; i < m->n_groups; i++) {
+        const uint32_t end = blocks_for(qr_sequence_rows(m, s, i, s->n_tokens + n), m->block_size);
         struct qr_sequence_group *g = &s->groups[i];
         if (must_copy(m, s, i))
             QR_TRY(quire_kv_make_writable(m->kv, i, -1,

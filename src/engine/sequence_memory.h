@@ -31,19 +31,24 @@ struct qr_sequence {
      * and the tokens of the state that the step leaves; QR_STATE_NONE otherwise */
     int32_t snapshot_slot;
     uint32_t n_snapshot_tokens, n_draft_end;
+    uint32_t n_source;                /* tokens whose keys and values are in the cross group */
+    bool source_ready;                /* they are computed */
     struct qr_sequence_group *groups; /* [n_groups] */
 };
 
 struct qr_sequence_memory {
     const struct quire_allocator *allocator;
     struct quire_kv_cache *kv;     /* borrowed; NULL: sequences have no blocks */
-    struct qr_prefix_index *index; /* NULL without kv and states */
+    struct qr_prefix_index *index; /* NULL without kv and states, and with a cross group */
     struct qr_state_memory states;
     uint32_t block_size, n_groups, max_tokens, max_blocks, n_sequences;
     uint32_t *windows;             /* [n_groups] tokens; 0 = full attention */
     int32_t *block_ids;            /* [n_groups] scratch: the blocks of one node */
     struct qr_sequence *sequences; /* [n_sequences] */
     uint64_t n_releases;           /* of blocks by sequences */
+    /* encoder-decoders: KV group whose blocks hold the source of a sequence, whatever its length */
+    bool has_cross_group;
+    uint32_t cross_group;
 };
 
 /* Tokens and identity of a sequence that begins. */
@@ -52,7 +57,16 @@ struct qr_sequence_prefix {
     uint32_t n_reusable; /* leading tokens that the prefix cache may provide */
     uint64_t salt;
     uint64_t variant;
+    uint32_t n_source; /* tokens of the source in the cross group */
 };
+
+/* Tokens whose keys and values a group holds of a sequence of n_tokens tokens. */
+static inline uint32_t qr_sequence_rows(const struct qr_sequence_memory *m,
+                                        const struct qr_sequence *s, uint32_t group,
+                                        uint32_t n_tokens)
+{
+    return m->has_cross_group && group == m->cross_group ? s->n_source : n_tokens;
+}
 
 /* Opens a sequence and takes the longest cached prefix of its tokens; n_tokens of the sequence is
  * its length. NULL: all sequences are open. Allocates no blocks. */

@@ -9,7 +9,10 @@ static uint32_t blocks_for(uint32_t tokens, uint32_t block_size)
     return tokens / block_size + (tokens % block_size != 0);
 }
 
-static bool has_index(const struct qr_sequence_memory_params *p) { return p->kv || p->states; }
+static bool has_index(const struct qr_sequence_memory_params *p)
+{
+    return (p->kv || p->states) && !p->has_cross_group;
+}
 
 static uint32_t block_size_of(const struct qr_sequence_memory_params *p)
 {
@@ -68,6 +71,8 @@ quire_status qr_sequence_memory_init(struct qr_sequence_memory *m,
         .kv = p->kv,
         .block_size = block_size_of(p),
         .n_groups = quire_kv_group_count(p->kv),
+        .has_cross_group = p->has_cross_group,
+        .cross_group = p->cross_group,
         .max_tokens = p->max_tokens,
         .n_sequences = p->n_sequences,
     };

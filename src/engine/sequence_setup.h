@@ -11,9 +11,11 @@ struct qr_sequence_memory_params {
     struct quire_state_pool *states; /* borrowed; more slots than sequences; NULL = none */
     uint32_t block_size;             /* of the prefix index without kv */
     uint64_t cache_tokens;           /* that the prefix index has nodes for without kv */
-    uint32_t n_sequences;            /* that are open at a time */
-    uint32_t max_tokens;             /* of one sequence */
-    uint32_t hash_bits;              /* of the prefix index */
+    bool has_cross_group;            /* of an encoder-decoder; there is no prefix index then */
+    uint32_t cross_group;
+    uint32_t n_sequences; /* that are open at a time */
+    uint32_t max_tokens;  /* of one sequence */
+    uint32_t hash_bits;   /* of the prefix index */
     const struct quire_allocator *allocator;
     struct qr_embedding_table *embeddings; /* of the prefix index */
 };

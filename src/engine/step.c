@@ -13,6 +13,7 @@
 #include "engine/prompt_logprobs.h"
 #include "engine/request.h"
 #include "engine/sample.h"
+#include "engine/source.h"
 #include "engine/vector.h"
 
 enum {
@@ -73,6 +74,8 @@ static uint32_t prefill_budget(const struct quire_engine *e)
 
 static void measure(struct quire_engine *e, uint32_t n_prompt_tokens, double seconds)
 {
+    if (e->sources.n_tokens)
+        return; /* a row of the encoder is not one of the decoder */
     qr_chunk_size_record(&e->chunk_size, n_prompt_tokens, e->batch.n_tokens, seconds);
     if (n_prompt_tokens == 0)
         qr_step_cost_record(&e->step_cost, e->batch.n_tokens, seconds);
@@ -90,6 +93,7 @@ static quire_status forward(struct quire_context *context, const struct qr_batch
         .seq_lens = b->seq_lens,
         .n_groups = b->n_groups,
         .groups = b->groups,
+        .encoder_seq_lens = b->source_lens,
     };
     const struct quire_forward_args args = {
         .struct_size = sizeof args,
@@ -150,7 +154,7 @@ static uint32_t commit(struct quire_engine *e)
         qr_scheduler_commit(&e->scheduler, task);
     }
     e->counters.n_steps++;
-    e->counters.prompt_tokens += n_prompt_tokens;
+    e->counters.prompt_tokens += e->max_source_tokens ? e->sources.n_tokens : n_prompt_tokens;
     return n_prompt_tokens;
 }
 
@@ -170,6 +174,7 @@ static quire_status run_forward(struct quire_engine *e, struct quire_error *err)
 {
     if (e->encodes)
         return qr_encode_step(e, err);
+    QR_TRY(qr_sources_encode(e, err));
     const bool busy =
         qr_team_size_choose(&e->team_size, e->batch.n_seqs, e->batch.n_tokens) >= e->n_cpus;
     if (busy)

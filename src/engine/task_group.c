@@ -11,6 +11,10 @@ uint32_t qr_task_group_blocks(const struct qr_sequence_memory *m,
                               const struct qr_task_group_limits *l, uint32_t kv_group)
 {
     const uint32_t size = m->block_size, window = m->windows[kv_group];
+    if (m->has_cross_group && kv_group == m->cross_group) { /* each encodes it after a preemption */
+        const uint64_t sources = l->n_tasks * blocks_for(l->n_source, size);
+        return sources < UINT32_MAX ? (uint32_t)sources : UINT32_MAX;
+    }
     const uint64_t recomputed = blocks_for(l->max_step_tokens, size);
     const uint64_t shared = l->n_prompt / size;
     const uint64_t own = blocks_for(l->max_tokens, size) - shared;

@@ -13,6 +13,7 @@ struct qr_task_group_limits {
     uint32_t n_tasks, n_prompt;
     uint32_t max_tokens;      /* of one sequence, prompt included */
     uint32_t max_step_tokens; /* of one step */
+    uint32_t n_source;        /* tokens of the source, of encoder-decoders */
 };
 
 /* Blocks of a KV group with which the group can always advance while it runs alone. The tasks share

@@ -56,6 +56,14 @@ struct qr_vector_buffers {
     int32_t *type_ids; /* encoders: [max_step_tokens] token types */
 };
 
+/* Operands of the encoder pass of a step (source.h); all zero: the model has no sources. */
+struct qr_source_pass {
+    int32_t *query_start_loc; /* [max_seqs + 1] */
+    int32_t *token_ids;       /* [max_source_tokens] */
+    int64_t *slot_mapping;    /* [max_source_tokens] in the cross group */
+    uint32_t n_tokens;        /* of the current step */
+};
+
 struct qr_beam_search;
 
 /* The grammar of an answer; all zero: none. */
@@ -248,6 +256,11 @@ struct quire_engine {
     struct qr_grammar_cache grammars;
     struct qr_mask_ahead mask_ahead;
     uint32_t n_cpus; /* that the process may use */
+    /* of encoder-decoders */
+    uint32_t max_source_tokens; /* of one step; 0: the model is none */
+    uint32_t cross_group;
+    int32_t decoder_start_id;
+    struct qr_source_pass sources;
     struct qr_engine_adapters adapters;
 };
 

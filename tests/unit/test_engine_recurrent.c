@@ -299,14 +299,6 @@ static void refused(void **state)
     p.kv_bytes = 1000;
     assert_status(QUIRE_E_LIMIT, quire_engine_open(&p, &e, &err));
     assert_non_null(strstr(err.msg, "kv_bytes"));
-    /* as the draft of another model */
-    char path[4200];
-    snprintf(path, sizeof path, "%s", params_for(hybrid).model_path);
-    p = params_for("llama-q8_0.gguf");
-    p.max_draft_tokens = 8;
-    p.draft_model_path = path;
-    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_open(&p, &e, &err));
-    assert_non_null(strstr(err.msg, "draft_model_path"));
 }
 
 int main(void)
