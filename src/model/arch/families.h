@@ -60,6 +60,7 @@
     X(llama4)                                                                                      \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
+    X(mimo)                                                                                        \
     X(minicpm)                                                                                     \
     X(minicpm3)                                                                                    \
     X(minimax)                                                                                     \

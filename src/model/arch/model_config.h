@@ -171,6 +171,16 @@ struct qr_shared_block_config {
     bool attention_low_rank; /* q, k and v have updates, too */
 };
 
+/* A head of multi-token prediction as a model of its own, of one layer: position i reads the hidden
+ * state h of the model at i, after the final norm, and the embedding e of token i + 1, and predicts
+ * token i + 2. The layer's input is proj([norm(e); norm(h)]). Embedding and output matrix are the
+ * model's. */
+struct qr_mtp_config {
+    bool in_use;
+    bool hidden_first; /* proj([norm(h); norm(e)]) */
+    uint32_t layer;    /* number of the head's layer in tensor names */
+};
+
 /* Parameters of xIELU (arXiv 2411.13010): x > 0: alpha_p x^2 + beta x; else
  * alpha_n (expm1(min(x, eps)) - x) + beta x. Files store alphas before their softplus. */
 struct qr_xielu {
@@ -259,7 +269,7 @@ struct qr_model_config {
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
     uint32_t n_encoder_layers; /* of an encoder-decoder, whose n_layers counts decoder layers */
-    uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them; not computed */
+    uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them: heads of MTP */
     uint32_t head_dim, v_head_dim;
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 
@@ -321,6 +331,7 @@ struct qr_model_config {
     struct qr_moe_config moe;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
     struct qr_shared_block_config shared_block;
+    struct qr_mtp_config mtp;
     struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
 
     /* tokens */

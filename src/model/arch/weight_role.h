@@ -113,6 +113,10 @@ enum qr_weight_role {
     QR_W_LOW_RANK_GATE_B, /* [ffn][rank] */
     QR_W_LOW_RANK_UP_B,   /* [ffn][rank] */
     QR_W_LOW_RANK_LAST = QR_W_LOW_RANK_UP_B,
+    /* input of a head of multi-token prediction */
+    QR_W_MTP_EMBD_NORM,   /* [hidden] */
+    QR_W_MTP_HIDDEN_NORM, /* [hidden] */
+    QR_W_MTP_PROJ,        /* [hidden][2 hidden] */
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/mtp_input.h"
 #include "model/forward/shared_block.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
@@ -388,6 +389,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_moe(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
+    qr_mtp_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
     if (qr_model_encodes(m))

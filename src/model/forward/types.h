@@ -158,7 +158,7 @@ struct quire_context {
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */
     float *embedding;  /* [hidden] embeddings, which shared blocks read; NULL without blocks */
-    float *block_in;   /* [2 hidden] input of a shared block */
+    float *block_in;   /* [2 hidden] input of a shared block, or of the layer of an MTP head */
     float *head_in;    /* [max_logits][hidden] input of the LM head */
     float *head_mid;   /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
     uint32_t *all_rows;               /* [max_logits] 0, 1, 2, ... for encoders, else NULL */

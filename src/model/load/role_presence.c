@@ -198,6 +198,13 @@ static enum qr_presence projection_presence(const struct qr_model_config *c,
     }
 }
 
+/* Whether a head of multi-token prediction takes a role from its model. */
+static bool is_of_mtp_base(enum qr_weight_role role)
+{
+    return role == QR_W_TOKEN_EMBD || role == QR_W_OUTPUT || role == QR_W_OUTPUT_BIAS ||
+           role == QR_W_POS_EMBD;
+}
+
 /* Roles of the classification head. */
 static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
 {
@@ -246,6 +253,10 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
                                   uint32_t layer)
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_PROJ)
+        return required_if(c->mtp.in_use);
+    if (c->mtp.in_use && is_of_mtp_base(role))
+        return QR_ABSENT;
     if (is_ffn_weight(role))
         return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l->moe);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)

@@ -153,6 +153,9 @@ static const struct {
     [QR_W_LOW_RANK_FFN_A] = { "low_rank_ffn_a", LOW_RANK, HIDDEN },
     [QR_W_LOW_RANK_GATE_B] = { "low_rank_gate_b", FFN, LOW_RANK },
     [QR_W_LOW_RANK_UP_B] = { "low_rank_up_b", FFN, LOW_RANK },
+    [QR_W_MTP_EMBD_NORM] = { "mtp_embd_norm", NONE, HIDDEN },
+    [QR_W_MTP_HIDDEN_NORM] = { "mtp_hidden_norm", NONE, HIDDEN },
+    [QR_W_MTP_PROJ] = { "mtp_proj", HIDDEN, BLOCK_IN },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
@@ -217,6 +220,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_X:
     case QR_W_REC_OUT:
     case QR_W_BLOCK_OUT:
+    case QR_W_MTP_PROJ:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
