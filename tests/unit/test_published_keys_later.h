@@ -174,6 +174,11 @@ static const struct {
       "1,\"use_conv_bias\":true,\"use_long_context\":false,\"use_mem_rope\":true,\"use_shar"
       "ed_attention_adapter\":false,\"use_shared_mlp_adapter\":true,\"use_mamba_kernels\":t"
       "rue,\"ffn_hidden_size\":160" },
+    { "mimo", /* MiMo 7B */
+      ",\"attention_bias\":true,\"head_dim\":16,\"hidden_act\":\"silu\",\"max_window_layers"
+      "\":36,\"num_nextn_predict_layers\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\""
+      "rope_theta\":640000,\"sliding_window\":32768,\"tie_word_embeddings\":false,\"use_mro"
+      "pe\":false,\"use_sliding_window\":false" },
 };
 
 #endif

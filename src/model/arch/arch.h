@@ -159,7 +159,7 @@ struct qr_arch {
     const struct qr_ignored_key *hf_ignored_keys;          /* besides those of hf_unknown.c */
     const struct qr_name_rule *hf_names, *hf_common_names; /* tried in this order */
     const struct qr_name_rule *hf_encoder_names; /* encoder layers of an encoder-decoder */
-    /* heads of multi-token prediction: names of their input and final norm, before the others; NULL:
+    /* Heads of multi-token prediction: names of their input and final norm, tried first; NULL:
      * quire knows none. hf_mtp_layers takes the place of "model.layers." in the names of their
      * layers, which count from 0 then; NULL: they follow the model's layers */
     const struct qr_name_rule *hf_mtp_names;

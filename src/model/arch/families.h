@@ -93,6 +93,7 @@
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
     X(roberta)                                                                                     \
+    X(rwkv)                                                                                        \
     X(seed_oss)                                                                                    \
     X(smollm3)                                                                                     \
     X(stablelm)                                                                                    \

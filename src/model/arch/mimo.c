@@ -12,6 +12,11 @@ static const struct qr_hf_default defaults[] = {
     { 0 },
 };
 
+static const struct qr_hf_fixed_bool fixed_bools[] = {
+    { "attention_bias", true }, /* of q, k and v */
+    { 0 },
+};
+
 static const struct qr_name_rule mtp_names[] = {
     { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "model.mtp_layers.%u.token_layernorm.weight" },
     { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "model.mtp_layers.%u.hidden_layernorm.weight" },
@@ -34,6 +39,7 @@ const struct qr_arch qr_arch_mimo = {
     .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .q = true, .k = true, .v = true },
     .hf_defaults = defaults,
+    .hf_fixed_bools = fixed_bools,
     .hf_names = qr_names_hf_llama,
     .hf_mtp_names = mtp_names,
     .hf_mtp_layers = "model.mtp_layers.",

@@ -124,6 +124,9 @@ enum qr_recurrent_kind {
     QR_RECURRENT_MAMBA2,     /* S = a S + k (dt v); o = S q + D v: q is C, k is B, v is x */
     QR_RECURRENT_DELTA,      /* S = a S; S += k beta (v - S k); o = S q: gated delta net, KDA */
     QR_RECURRENT_LIGHTNING,  /* S = a S + k v; o = S q, a constant per head: MiniMax */
+    /* o: mean of the values, weighted by exp(k), which decays; token shift in all sublayers, whose
+     * feed-forward networks have a gate of the output: RWKV-4 */
+    QR_RECURRENT_WKV,
 };
 
 /* How the output of the recurrence and the gate z are combined. */
@@ -136,7 +139,7 @@ enum qr_recurrent_output {
 
 /* Recurrent layers; all of a model have the same shape. Value heads share the heads of q and k like
  * query heads share key-value heads. Mamba-1: n_heads channels with value_dim 1 and key_dim states
- * each. Short convolution: hidden_size heads with value_dim 1. */
+ * each. Short convolution and WKV: n_heads channels, key_dim and value_dim 1. */
 struct qr_recurrent_config {
     enum qr_recurrent_kind kind;
     uint32_t n_heads, n_key_heads; /* n_key_heads: groups of Mamba-2 */

@@ -14,6 +14,7 @@
 #include "model/forward/shared_block.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/token_shift.h"
 #include "recurrent/state_pool.h"
 #include <quire/adapter.h>
 
@@ -392,6 +393,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_mtp_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
+    qr_token_shift_reserve(m, ctx, c);
     if (qr_model_encodes(m))
         reserve_encoder(m, ctx, c);
     for (uint32_t i = 0; i < cfg->n_rope; i++) {

@@ -70,6 +70,7 @@ struct qr_recurrent_buffers {
     float *low;      /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
     float *low_z;    /* [gate_rank], Mamba-1: [dt_rank] */
     float *out;      /* [values] */
+    float *mixed[3]; /* WKV: [hidden] shifted inputs of the projections */
     uint64_t *marks; /* [n_marks] a bit per slot of the pool */
     size_t n_marks;
     struct qr_state_run *runs; /* [max_seqs] sequences with tokens in the step */
