@@ -174,6 +174,14 @@ static uint64_t untied_embedding_bytes(const struct quire_model *m)
     return table && (m->config->no_lm_head || table != qr_model_head(m)) ? table->bytes : 0;
 }
 
+/* Bytes of weights that one token reads. A head of multi-token prediction reads the output matrix
+ * of its model, too. */
+static uint64_t token_weight_bytes(const struct quire_model *m)
+{
+    return m->base ? m->weight_bytes + qr_model_head(m)->bytes
+                   : m->weight_bytes - untied_embedding_bytes(m);
+}
+
 static uint32_t count_attention_layers(const struct quire_model *m)
 {
     uint32_t n = 0;
@@ -202,7 +210,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .vocab_size = c->vocab_size,
         .context_length = c->context_length,
         .weight_bytes = model->weight_bytes,
-        .token_weight_bytes = model->weight_bytes - untied_embedding_bytes(model),
+        .token_weight_bytes = token_weight_bytes(model),
         .n_parameters = model->n_parameters,
         .bos_id = c->bos_id,
         .pad_id = c->pad_id,

@@ -82,6 +82,7 @@ static void test_bad_params(void **state)
     assert_status(QUIRE_OK, open_model_of(base, &head, &err));
     assert_status(QUIRE_OK, quire_model_get_info(head, &info));
     assert_true(info.is_mtp == 1 && info.n_layers == 1 && info.state_bytes == 0);
+    assert_int_equal(info.token_weight_bytes, info.weight_bytes + 320 * 64 * sizeof(float));
     assert_int_equal(open_model_of(head, &other, &err), QUIRE_E_INVALID_ARG);
     assert_non_null(strstr(err.msg, "mtp_of"));
     struct quire_model_params p;
