@@ -2,6 +2,7 @@
 /* eval_golden.c - `quire-eval golden`: compares logits and greedy continuations with reference
  * tensors. */
 #include "eval_encoder.h"
+#include "eval_mtp.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -105,7 +106,8 @@ static quire_status check_greedy(struct eval_run *r, const struct tensor_file *g
     return s;
 }
 
-static quire_status check_decoder(struct eval_run *r, const struct tensor_file *golden,
+static quire_status check_decoder(struct eval_run *r, const struct eval_options *o,
+                                  const char *model, const struct tensor_file *golden,
                                   const struct tolerance *tolerance, struct tally *t,
                                   struct quire_error *err)
 {
@@ -117,13 +119,15 @@ static quire_status check_decoder(struct eval_run *r, const struct tensor_file *
             s = check_states(r, golden, prompts[i], t, err);
         if (s == QUIRE_OK)
             s = check_greedy(r, golden, prompts[i], tolerance, t, err);
+        if (s == QUIRE_OK)
+            s = tally_mtp(t, r, o, model, golden, prompts[i], err);
     }
     return s;
 }
 
-static quire_status check_all(struct eval_run *r, const struct tensor_file *golden,
-                              const struct tolerance *tolerance, struct tally *t,
-                              struct quire_error *err)
+static quire_status check_all(struct eval_run *r, const struct eval_options *o, const char *model,
+                              const struct tensor_file *golden, const struct tolerance *tolerance,
+                              struct tally *t, struct quire_error *err)
 {
     switch (eval_run_info(r)->kind) {
     case QUIRE_MODEL_ENCODER:
@@ -131,7 +135,7 @@ static quire_status check_all(struct eval_run *r, const struct tensor_file *gold
     case QUIRE_MODEL_ENCODER_DECODER:
         return tally_seq2seq(t, r, golden, tolerance, err);
     default:
-        return check_decoder(r, golden, tolerance, t, err);
+        return check_decoder(r, o, model, golden, tolerance, t, err);
     }
 }
 
@@ -147,7 +151,7 @@ static int check_folder(const struct eval_options *o, const char *model, const c
     struct quire_error err = QUIRE_ERROR_INIT;
     const struct tolerance tolerance = tally_tolerance(o, eval_run_info(r)->weight_type);
     struct tally t = { .digest = DIGEST_SEED };
-    const quire_status s = check_all(r, golden, &tolerance, &t, &err);
+    const quire_status s = check_all(r, o, model, golden, &tolerance, &t, &err);
     const double rms = t.n_values ? sqrt(t.sum_squares / (double)t.n_values) : NAN;
     /* encoders without a head have no logits, references of decoders for embeddings neither */
     const struct quire_model_info *info = eval_run_info(r);

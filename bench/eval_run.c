@@ -324,6 +324,14 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
     return QUIRE_OK;
 }
 
+quire_status eval_run_prompt_states(struct eval_run *r, const int32_t *ids, uint32_t n,
+                                    float *hidden, struct quire_error *err)
+{
+    r->lengths[0] = 0;
+    r->rope_lens[0] = n;
+    return append(r, ids, 1, n, NULL, 0, NULL, hidden, err);
+}
+
 quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct quire_error *err)
 {
     const uint32_t row = 0;

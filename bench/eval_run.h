@@ -41,6 +41,10 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
                              const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
                              struct quire_error *err);
 
+/* The same in one chunk, for the hidden states alone. */
+quire_status eval_run_prompt_states(struct eval_run *r, const int32_t *ids, uint32_t n,
+                                    float *hidden, struct quire_error *err);
+
 /* Reads the keys and values of the first n tokens of the sequence from one layer of a KV group:
  * k [n][n_kv_heads][head_size], v likewise, or NULL. */
 quire_status eval_run_read_kv(const struct eval_run *r, uint32_t group, uint32_t layer, uint32_t n,

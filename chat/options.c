@@ -240,6 +240,7 @@ static const struct {
     { "kv_bytes", "--kv-mem" },
     { "draft_model_path", "--draft-model" },
     { "draft_model", "--draft-model" },
+    { "QUIRE_ENGINE_MTP", "--mtp" },
     { "max_draft_tokens", "--draft-max" },
     { "n_threads", "--threads" },
     { "k_dtype", "--cache-type-k" },

@@ -173,12 +173,13 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.k_dtype = o->k_type;
     p.v_dtype = o->v_type;
     p.flags = (o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0) | (o->strict ? QUIRE_ENGINE_STRICT : 0) |
-              (o->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0);
+              (o->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0) |
+              (o->mtp && o->draft_max ? QUIRE_ENGINE_MTP : 0);
     p.logger = logger;
     p.pack_cache = o->pack_cache;
     p.kv_scales = o->kv_scales;
     p.draft_model_path = o->draft_max ? o->draft_model : NULL;
-    p.max_draft_tokens = o->draft_model ? o->draft_max : 0;
+    p.max_draft_tokens = o->draft_model || o->mtp ? o->draft_max : 0;
     p.max_adapter_rank = o->lora ? QUIRE_ADAPTER_MAX_RANK : 0;
     p.progress = o->quiet ? continue_loading : show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;

@@ -66,6 +66,11 @@ enum {
     QUIRE_ENGINE_ALLOW_UNKNOWN = 1u << 2,
     /** QUIRE_MODEL_STRICT (quire/model.h) for the model that the engine opens */
     QUIRE_ENGINE_STRICT = 1u << 3,
+    /** The model's own head of multi-token prediction (quire_model_params.mtp_of) drafts for
+     *  requests with draft_tokens, in place of a draft model; draft_cache_tokens, max_draft_tokens
+     *  and the sizes and counters of the draft model are the head's. Without such a head in the
+     *  files: QUIRE_E_UNSUPPORTED. With `model`, open its head and give it as draft_model */
+    QUIRE_ENGINE_MTP = 1u << 4,
 };
 
 struct quire_engine_params {
@@ -131,7 +136,9 @@ struct quire_engine_params {
      *  with its recurrent states, counts against kv_bytes */
     const char *draft_model_path;
     struct quire_model *draft_model;
-    const struct quire_tokenizer *draft_tokenizer; /**< with draft_model only; borrowed by open */
+    /** with draft_model only; borrowed by open; of a head of multi-token prediction any tokenizer,
+     *  such as the model's */
+    const struct quire_tokenizer *draft_tokenizer;
     /** capacity of its KV cache in tokens; sequences without room skip it; 0 = cache_tokens */
     uint64_t draft_cache_tokens;
     /** largest rank of the adapters of requests (quire/engine_adapter.h), up to

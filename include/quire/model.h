@@ -96,6 +96,15 @@ struct quire_model_params {
      *  handles the signal. The checksums detect damage, not forgery: the file must come from a
      *  trusted writer, like the model itself. Only with path: QUIRE_E_INVALID_ARG with data. */
     const char *pack_cache;
+    /** Opens the first head of multi-token prediction (MTP) of this open model instead of a model:
+     *  a model of one layer that predicts the token behind the next one, for drafts. path or data
+     *  must be those of the model; isa, compute and linear are the model's and ignored here, and
+     *  pack_cache must be NULL. The embedding and the output matrix are the model's, which cannot
+     *  be closed before. Row t of a step reads token t + 1 of the sequence and, in
+     *  quire_forward_args.previous_hidden, last_hidden of the model at token t. The files of
+     *  Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2 and MiMo contain heads.
+     *  QUIRE_E_UNSUPPORTED: the model has none */
+    struct quire_model *mtp_of;
 };
 
 struct quire_adapter;
@@ -113,8 +122,8 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_open(const struct quire_mode
                                                          struct quire_model **out,
                                                          struct quire_error *err);
 
-/** Frees the model; NULL is a no-op. Its contexts must be destroyed and its adapters closed first:
- *  otherwise QUIRE_E_BUSY, and nothing is freed. */
+/** Frees the model; NULL is a no-op. Its contexts must be destroyed and its adapters and heads
+ *  (mtp_of) closed first: otherwise QUIRE_E_BUSY, and nothing is freed. */
 QUIRE_API quire_status quire_model_close(struct quire_model *model);
 
 /** Append only. */
@@ -184,7 +193,8 @@ struct quire_model_info {
     /** 1: the model looks up more than the token embedding by token id (per-layer embeddings), so
      *  steps must give token ids; rows of embeddings are refused */
     uint32_t needs_token_ids;
-    uint32_t reserved; /**< 0 */
+    /** 1: a head of multi-token prediction, whose steps need previous_hidden; else 0 */
+    uint32_t is_mtp;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -337,6 +347,10 @@ struct quire_forward_args {
     const int32_t *adapter_index;
     /** [n_seqs] factor of the adapter's update; 0 = as without adapter; NULL = all 1 */
     const float *adapter_scales;
+    /** [T][hidden_size] f32 of a head of multi-token prediction (quire_model_params.mtp_of): the
+     *  last_hidden of its model, or of the head itself for tokens that it drafted. NULL for all
+     *  other models */
+    const float *previous_hidden;
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 

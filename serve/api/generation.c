@@ -251,6 +251,16 @@ bool generation_engine_error(const struct generation *g, uint32_t index, quire_s
     return false;
 }
 
+/* Tokens to draft per step, where the engine has a draft model or head and the request can use
+ * it. */
+static uint32_t draft_tokens(const struct generation *g, const struct quire_request_params *p)
+{
+    const uint32_t most = g->model->info.max_draft_tokens, given = g->server->options.draft_max;
+    if (p->task != QUIRE_TASK_GENERATE || p->beam_width)
+        return 0;
+    return given < most ? given : most;
+}
+
 /* Runs on the event loop, or on a thread while run->submitting. */
 static void submit(void *user)
 {
@@ -260,6 +270,7 @@ static void submit(void *user)
     if (run->n_submitted == 0 && !output_choice_apply(g, &run->error))
         return;
     for (uint32_t i = run->n_submitted; i < run->job_end; i++) {
+        g->requests[i].draft_tokens = draft_tokens(g, &g->requests[i]);
         const quire_status s =
             quire_engine_submit(g->model->engine, &g->requests[i], &run->items[i].id, &err);
         if (s != QUIRE_OK) {

@@ -28,6 +28,7 @@ struct qr_batch {
     int32_t *adapter_index;                /* [max_seqs] in `adapters`; -1 = none */
     float *adapter_scales;                 /* [max_seqs] */
     uint32_t n_adapters;
+    const float *previous_hidden; /* [n_tokens][hidden size] for a head of MTP, else NULL */
 };
 
 struct qr_batch_params {

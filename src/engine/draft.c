@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draft.c - drafts of requests by prompt lookup or the draft model, as deep as pays. */
+/* draft.c - drafts of requests by prompt lookup, the draft model or the model's own head of
+ * multi-token prediction, as deep as pays. */
 #include "engine/draft.h"
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/keyed_hash.h"
 #include "engine/constraint.h"
 #include "engine/draft_model.h"
+#include "engine/draft_mtp.h"
 #include "engine/request.h"
 #include "engine/speculation/prompt_lookup.h"
 
@@ -77,7 +79,7 @@ static bool prepare_lookup(struct quire_engine *e, struct qr_request *r, uint32_
 /* Plans a draft by the draft model of up to `most` tokens, after prompt lookup gave none. */
 static void prepare_model(struct quire_engine *e, struct qr_request *r, uint32_t most)
 {
-    const uint32_t room = qr_draft_model_room(e, r);
+    const uint32_t room = qr_mtp_in_use(e) ? qr_mtp_room(e, r) : qr_draft_model_room(e, r);
     const uint32_t available = most < room ? most : room;
     if (available == 0)
         return;
@@ -130,10 +132,13 @@ uint32_t qr_draft_prepare(struct quire_engine *e, uint32_t budget)
         r->model_draft_planned = r->n_model_draft > 0;
         n_planned += r->model_draft_planned;
     }
-    if (n_planned == 0)
-        return 0;
-    const uint32_t n_chunks = qr_draft_model_run(e, budget);
-    forget_missing(e);
+    uint32_t n_chunks = 0;
+    if (qr_mtp_in_use(e)) /* computes the rows of the last step in any case */
+        qr_mtp_run(e);
+    else if (n_planned)
+        n_chunks = qr_draft_model_run(e, budget);
+    if (n_planned)
+        forget_missing(e);
     return n_chunks;
 }
 
@@ -148,6 +153,7 @@ void qr_draft_record(struct quire_engine *e, struct qr_request *r, uint32_t n_dr
         n_accepted;
     qr_draft_depth_record(&r->draft_depth, &costs, r->draft_class, r->draft_available, n_drafted,
                           n_accepted);
-    qr_draft_model_commit(e, r, n_accepted);
+    if (!qr_mtp_in_use(e)) /* the head computes accepted tokens with the model's hidden states */
+        qr_draft_model_commit(e, r, n_accepted);
     r->draft_available = 0;
 }

@@ -22,7 +22,7 @@ enum {
 
 static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-static struct qr_request *request_of(struct qr_task *draft_task)
+struct qr_request *qr_draft_model_request(struct qr_task *draft_task)
 {
     return (struct qr_request *)((char *)draft_task - offsetof(struct qr_request, draft_task));
 }
@@ -70,7 +70,7 @@ void qr_draft_model_end(struct quire_engine *e, struct qr_request *r)
     struct qr_draft_model *d = e->draft_model;
     if (!r->draft_task.sequence)
         return;
-    qr_sequence_end(&d->memory, r->draft_task.sequence, r->tokens, true);
+    qr_sequence_end(&d->memory, r->draft_task.sequence, r->draft_task.tokens, true);
     r->draft_task.sequence = NULL;
     uint32_t at = 0;
     while (d->requests[at] != r)
@@ -78,7 +78,7 @@ void qr_draft_model_end(struct quire_engine *e, struct qr_request *r)
     d->requests[at] = d->requests[--d->n_requests];
 }
 
-static void end_preempted(struct quire_engine *e)
+void qr_draft_model_end_preempted(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
     for (uint32_t i = d->n_requests; i-- > 0;)
@@ -166,11 +166,7 @@ static quire_status run_pass(struct quire_engine *e)
     return QUIRE_OK;
 }
 
-/* Draws the next token of the draft from the draft model's logits, as the request will draw from
- * those of the model: with the same parameters and random number. A logits hook is not called. The
- * draft ends before a token that ends the answer: the row before that token samples it, and rows
- * behind it are of no use. */
-static void add_token(struct quire_engine *e, struct qr_request *r, float *logits)
+void qr_draft_model_add_token(struct quire_engine *e, struct qr_request *r, float *logits)
 {
     const struct qr_draft_model *d = e->draft_model;
     const uint32_t n = r->task.n_draft;
@@ -200,8 +196,8 @@ static void add_tokens(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
     for (uint32_t i = d->batch.n_complete; i-- > 0;)
-        add_token(e, request_of(d->batch.complete[i]),
-                  d->logits + (size_t)d->batch.first_logits[i] * d->vocab_size);
+        qr_draft_model_add_token(e, qr_draft_model_request(d->batch.complete[i]),
+                                 d->logits + (size_t)d->batch.first_logits[i] * d->vocab_size);
 }
 
 /* Keeps the state before the first drafted token is computed; false: no slot is free. */
@@ -217,7 +213,7 @@ static void plan_next(struct quire_engine *e)
     struct qr_draft_model *d = e->draft_model;
     d->scheduler.n_step = 0;
     for (uint32_t i = 0; i < d->batch.n_complete; i++) {
-        struct qr_request *r = request_of(d->batch.complete[i]);
+        struct qr_request *r = qr_draft_model_request(d->batch.complete[i]);
         if (r->task.n_draft >= r->n_model_draft || !keep_state(d, &r->draft_task))
             continue;
         r->draft_task.n_tokens = r->task.n_tokens + r->task.n_draft;
@@ -262,7 +258,7 @@ uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget)
 {
     struct qr_draft_model *d = e->draft_model;
     const double speed = chunk_speed(e, budget), most = budget * speed;
-    end_preempted(e);
+    qr_draft_model_end_preempted(e);
     const uint32_t n_chunks =
         plan_first(e, most >= e->info.max_step_tokens ? e->info.max_step_tokens : (uint32_t)most);
     for (bool first = true; d->scheduler.n_step; first = false) {

@@ -29,6 +29,11 @@ struct qr_draft_model {
     size_t n_logits;
     struct qr_request **requests; /* [n_requests], at most max_seqs: those with a sequence */
     uint32_t n_requests;
+    bool mtp; /* a head of multi-token prediction (draft_mtp.h), with [max_step_tokens][hidden] */
+    float *step_hidden;            /* final hidden states of the model's last step */
+    float *hidden_in, *hidden_out; /* of a pass: previous hidden states, and the head's own */
+    const float *hidden_rows;      /* of the last step: step_hidden, or the vectors' */
+    uint32_t n_rows;               /* of hidden_in in the planned pass */
     struct qr_team_size team_size;
     struct qr_step_cost step_cost;  /* of passes that draft */
     double seconds_per_chunk_token; /* measured; 0 = not yet */
@@ -50,6 +55,18 @@ uint32_t qr_draft_model_run(struct quire_engine *e, uint32_t budget);
 
 /* The first n_accepted tokens of the draft are now tokens of the request. */
 void qr_draft_model_commit(struct quire_engine *e, struct qr_request *r, uint32_t n_accepted);
+
+/* The request of a draft_task. */
+struct qr_request *qr_draft_model_request(struct qr_task *draft_task);
+
+/* Draws the next token of the draft from the draft model's logits, as the request will draw from
+ * those of the model: with the same parameters and random number. A logits hook is not called. The
+ * draft ends before a token that ends the answer: the row before that token samples it, and rows
+ * behind it are of no use. logits: [vocab_size of the engine], changed. */
+void qr_draft_model_add_token(struct quire_engine *e, struct qr_request *r, float *logits);
+
+/* Ends the sequences of requests that were preempted. */
+void qr_draft_model_end_preempted(struct quire_engine *e);
 
 /* Ends the sequence of a request, if it has one. Its blocks stay in the draft model's prefix
  * cache. */

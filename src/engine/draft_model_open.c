@@ -6,6 +6,7 @@
 #include "engine/draft_model.h"
 #include "engine/kv_setup.h"
 #include "engine/sequence_setup.h"
+#include "model/load/model.h"
 #include <sched.h>
 #include <string.h>
 
@@ -14,17 +15,27 @@ quire_status qr_draft_model_check(const struct quire_engine_params *p, struct qu
     if (p->draft_model_path && p->draft_model)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "give at most one of draft_model_path and draft_model");
+    const bool mtp = p->flags & QUIRE_ENGINE_MTP;
+    if (mtp && (p->draft_model_path || p->draft_model))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "give at most one of QUIRE_ENGINE_MTP and %s",
+                       p->draft_model ? "draft_model" : "draft_model_path");
+    if (mtp && p->model)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "QUIRE_ENGINE_MTP is for models that the engine opens: with `model`, give "
+                       "its head as draft_model");
     if (!p->draft_model != !p->draft_tokenizer)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given without %s",
                        p->draft_model ? "draft_model" : "draft_tokenizer",
                        p->draft_model ? "draft_tokenizer" : "draft_model");
-    const bool given = p->draft_model_path || p->draft_model;
+    const bool given = p->draft_model_path || p->draft_model || mtp;
     if (!given && p->draft_cache_tokens)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "draft_cache_tokens is given without a draft model");
     if (given && p->max_draft_tokens == 0)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "%s is given, but max_draft_tokens is 0",
-                       p->draft_model ? "draft_model" : "draft_model_path");
+                       mtp              ? "QUIRE_ENGINE_MTP"
+                       : p->draft_model ? "draft_model"
+                                        : "draft_model_path");
     return QUIRE_OK;
 }
 
@@ -115,7 +126,11 @@ static quire_status open_own_model(struct quire_engine *e, const struct quire_en
     struct quire_error own = QUIRE_ERROR_INIT;
     struct quire_model_params mp;
     quire_model_params_init(&mp, sizeof mp);
-    mp.path = p->draft_model_path;
+    const bool mtp = p->flags & QUIRE_ENGINE_MTP;
+    mp.path = mtp ? p->model_path : p->draft_model_path;
+    mp.data = mtp ? p->model_data : NULL;
+    mp.data_bytes = mtp ? p->model_bytes : 0;
+    mp.mtp_of = mtp ? e->model : NULL;
     mp.isa = p->isa;
     mp.compute = p->compute;
     mp.threads = e->threads;
@@ -127,13 +142,25 @@ static quire_status open_own_model(struct quire_engine *e, const struct quire_en
                (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
     const quire_status s = quire_model_open(&mp, &d->own_model, &own);
     d->model = d->own_model;
-    return name_error("draft_model_path", s, &own, err);
+    return name_error(mtp ? "QUIRE_ENGINE_MTP" : "draft_model_path", s, &own, err);
+}
+
+/* A head of multi-token prediction has the vocabulary of its model, which must be the engine's. */
+static quire_status check_head(struct quire_engine *e, struct quire_error *err)
+{
+    struct qr_draft_model *d = e->draft_model;
+    if (d->model->base != e->model)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "draft_model is a head of multi-token prediction of another model");
+    d->mtp = true;
+    d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);
+    return QUIRE_OK;
 }
 
 quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engine_params *p,
                                  struct quire_error *err)
 {
-    if (!p->draft_model_path && !p->draft_model)
+    if (!p->draft_model_path && !p->draft_model && !(p->flags & QUIRE_ENGINE_MTP))
         return QUIRE_OK;
     struct qr_draft_model *d = qr_calloc(p->allocator, 1, sizeof *d);
     if (!d)
@@ -158,7 +185,7 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
                        "%s: architecture '%s' is an encoder-decoder: it neither drafts nor has "
                        "drafts of a model",
                        name, mi.kind == QUIRE_MODEL_ENCODER_DECODER ? mi.arch : target.arch);
-    QR_TRY(check_vocabulary(e, p, err));
+    QR_TRY(mi.is_mtp ? check_head(e, err) : check_vocabulary(e, p, err));
     d->vocab_size = mi.vocab_size;
     if (d->n_common > mi.vocab_size)
         d->n_common = mi.vocab_size;
@@ -199,6 +226,25 @@ static struct qr_sequence_memory_params memory_params(const struct quire_engine 
         .hash_bits = QR_HASH_BITS,
         .allocator = e->allocator,
     };
+/* Size of each buffer of hidden states of a head of multi-token prediction; 0 without one. */
+static size_t hidden_floats(const struct quire_engine *e)
+{
+    return e->draft_model->mtp ? (size_t)e->info.max_step_tokens * e->hidden_size : 0;
+}
+
+static quire_status reserve_hidden(struct quire_engine *e, struct quire_error *err)
+{
+    struct qr_draft_model *d = e->draft_model;
+    const size_t n = hidden_floats(e);
+    if (!n)
+        return QUIRE_OK;
+    d->step_hidden = qr_alloc(e->allocator, n, sizeof *d->step_hidden);
+    d->hidden_in = qr_alloc(e->allocator, n, sizeof *d->hidden_in);
+    d->hidden_out = qr_alloc(e->allocator, n, sizeof *d->hidden_out);
+    return d->step_hidden && d->hidden_in && d->hidden_out
+               ? QUIRE_OK
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory for hidden states of %u tokens",
+                         e->info.max_step_tokens);
 }
 
 static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c,
@@ -215,7 +261,9 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     context_params(e, c->draft_context_length, &cp);
     QR_TRY(quire_context_bytes(d->model, &cp, &info->draft_context_bytes, err));
     const struct qr_sequence_memory_params memory = memory_params(e, c);
-    info->draft_context_bytes += d->n_logits * sizeof(float) + qr_sequence_memory_bytes(&memory);
+    info->draft_context_bytes += d->n_logits * sizeof(float) +
+                                 3 * hidden_floats(e) * sizeof(float) +
+                                 qr_sequence_memory_bytes(&memory);
     return QUIRE_OK;
 }
 
@@ -247,6 +295,7 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
         .allocator = e->allocator,
     };
     QR_TRY(qr_batch_init(&d->batch, &batch, err));
+    QR_TRY(reserve_hidden(e, err));
     d->team_size = e->team_size;
     d->logits = qr_alloc(e->allocator, d->n_logits, sizeof *d->logits);
     d->requests = qr_calloc(e->allocator, max_seqs, sizeof *d->requests);
@@ -303,6 +352,9 @@ void qr_draft_model_close(struct quire_engine *e)
         return;
     qr_free(e->allocator, d->requests, e->info.max_seqs, sizeof *d->requests);
     qr_free(e->allocator, d->logits, d->n_logits, sizeof *d->logits);
+    qr_free(e->allocator, d->step_hidden, hidden_floats(e), sizeof *d->step_hidden);
+    qr_free(e->allocator, d->hidden_in, hidden_floats(e), sizeof *d->hidden_in);
+    qr_free(e->allocator, d->hidden_out, hidden_floats(e), sizeof *d->hidden_out);
     qr_batch_free(&d->batch, e->allocator);
     qr_scheduler_free(&d->scheduler);
     qr_sequence_memory_free(&d->memory);

@@ -77,7 +77,7 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        opening & QUIRE_ENGINE_STRICT ? "QUIRE_ENGINE_STRICT"
                                                      : "QUIRE_ENGINE_ALLOW_UNKNOWN");
     const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN |
-                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT;
+                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_MTP;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;

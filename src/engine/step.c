@@ -7,6 +7,7 @@
 #include "engine/beam_finish.h"
 #include "engine/draft.h"
 #include "engine/draft_model.h"
+#include "engine/draft_mtp.h"
 #include "engine/encode_step.h"
 #include "engine/finish.h"
 #include "engine/mask_ahead.h"
@@ -111,6 +112,7 @@ static quire_status forward(struct quire_context *context, const struct qr_batch
         .adapter_index = b->adapter_index,
         .adapter_scales = b->adapter_scales,
         .state_slots = b->state_slots,
+        .previous_hidden = b->previous_hidden,
     };
     return quire_context_forward(context, &args, err);
 }
@@ -179,10 +181,11 @@ static quire_status run_forward(struct quire_engine *e, struct quire_error *err)
         qr_team_size_choose(&e->team_size, e->batch.n_seqs, e->batch.n_tokens) >= e->n_cpus;
     if (busy)
         qr_mask_ahead_pause(&e->mask_ahead);
-    const quire_status s = qr_forward(e->context, &e->team_size, &e->batch, e->logits,
-                                      e->batch.pools ? e->vectors.hidden : NULL, err);
+    float *hidden = e->batch.pools ? e->vectors.hidden : qr_mtp_step_hidden(e);
+    const quire_status s = qr_forward(e->context, &e->team_size, &e->batch, e->logits, hidden, err);
     if (busy)
         qr_mask_ahead_resume(&e->mask_ahead);
+    qr_mtp_record_step(e, s == QUIRE_OK ? hidden : NULL);
     return s;
 }
 

@@ -169,6 +169,9 @@ struct qr_request {
     bool model_draft_planned;  /* for the current step */
     struct qr_task draft_task; /* its sequence is NULL unless the draft model has tokens of it */
     uint32_t n_model_draft;    /* tokens of the draft that are the draft model's */
+    /* with a head of multi-token prediction: the n_hidden rows of the last step from hidden_row on
+     * are the positions from hidden_first on; its sequence begins behind position mtp_base */
+    uint32_t hidden_row, hidden_first, n_hidden, mtp_base;
     struct quire_sampling_state draft_sampling_state; /* after the last drafted token */
     uint32_t draft_model_retry_at; /* tokens of the sequence below which it is not tried again, for
                                     * there was no memory */

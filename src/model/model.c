@@ -31,6 +31,13 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
     if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE &&
         p->linear != QUIRE_LINEAR_ONEDNN)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.linear %d is unknown", (int)p->linear);
+    if (p->mtp_of)
+        QR_TRY(qr_handle_check(p->mtp_of, QR_KIND_MODEL, "params.mtp_of", err));
+    if (p->mtp_of && p->pack_cache)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.pack_cache is not for mtp_of");
+    if (p->mtp_of && p->mtp_of->config->mtp.in_use)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "params.mtp_of is a head of multi-token prediction itself");
     const uint32_t known =
         QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN | QUIRE_MODEL_STRICT;
     if (p->flags & ~known)
@@ -40,11 +47,36 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
 
 static void destroy(struct quire_model *m)
 {
+    if (m->base) { /* owns these */
+        m->global.mat[QR_W_TOKEN_EMBD] = m->global.mat[QR_W_OUTPUT] = NULL;
+        __atomic_fetch_sub(&m->base->n_heads, 1, __ATOMIC_ACQ_REL);
+    }
     qr_model_unload(m);
     qr_onednn_destroy(m->onednn);
     qr_model_free_groups(m);
     qr_weights_close(m->weights);
     qr_free(m->allocator, m, 1, sizeof *m);
+}
+
+/* Takes the embedding and the output matrix of the model that a head of multi-token prediction
+ * belongs to, after a check that they fit. */
+static quire_status borrow_base(struct quire_model *m, struct quire_model *base,
+                                struct quire_error *err)
+{
+    static const enum qr_weight_role roles[] = { QR_W_TOKEN_EMBD, QR_W_OUTPUT };
+    const struct qr_model_config *c = m->config, *of = base->config;
+    if (strcmp(c->arch, of->arch) != 0 || c->hidden_size != of->hidden_size ||
+        c->vocab_size != of->vocab_size)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "params.mtp_of is '%s' with %u x %u embeddings, the file '%s' with %u x %u",
+                       of->arch, of->vocab_size, of->hidden_size, c->arch, c->vocab_size,
+                       c->hidden_size);
+    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+        m->global.mat[roles[i]] = base->global.mat[roles[i]];
+    m->global.vec[QR_W_OUTPUT_BIAS] = base->global.vec[QR_W_OUTPUT_BIAS];
+    m->base = base;
+    __atomic_fetch_add(&base->n_heads, 1, __ATOMIC_ACQ_REL);
+    return QUIRE_OK;
 }
 
 static quire_status open_model(struct quire_model *m, const struct quire_model_params *p,
@@ -61,17 +93,25 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
         .expand_latent = p->flags & QUIRE_MODEL_EXPAND_LATENT,
         .allow_unknown = p->flags & QUIRE_MODEL_ALLOW_UNKNOWN,
         .strict = p->flags & QUIRE_MODEL_STRICT,
+        .mtp = p->mtp_of != NULL,
     };
-    QR_TRY(qr_kernels_get(p->isa, &m->kernels, err));
+    if (p->mtp_of)
+        m->kernels = p->mtp_of->kernels;
+    else
+        QR_TRY(qr_kernels_get(p->isa, &m->kernels, err));
     QR_TRY(qr_weights_open(&wp, &m->weights, err));
     m->config = qr_weights_config(m->weights);
-    QR_TRY(qr_provider_choose(m, p->linear, err));
+    if (!p->mtp_of)
+        QR_TRY(qr_provider_choose(m, p->linear, err));
     QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
+    if (p->mtp_of)
+        QR_TRY(borrow_base(m, p->mtp_of, err));
     QR_TRY(qr_model_group_layers(m, err));
     QR_TRY(qr_model_prepare_recurrent(m, err));
     QR_TRY(qr_model_prepare_xielu(m, err));
     QR_TRY(qr_model_place_states(m, err));
-    QR_TRY(qr_kv_scales_load(m, err));
+    if (!p->mtp_of) /* a checkpoint has none for its heads */
+        QR_TRY(qr_kv_scales_load(m, err));
     qr_weights_release_source(m->weights);
     return QUIRE_OK;
 }
@@ -92,7 +132,7 @@ quire_status quire_model_open(const struct quire_model_params *params, struct qu
     m->handle.kind = QR_KIND_MODEL;
     m->allocator = p.allocator;
     m->logger = p.logger;
-    m->compute = p.compute;
+    m->compute = p.mtp_of ? p.mtp_of->compute : p.compute;
     const quire_status s = open_model(m, &p, err);
     if (s != QUIRE_OK)
         destroy(m);
@@ -108,7 +148,8 @@ quire_status quire_model_close(struct quire_model *model)
     if (!qr_handle_is(model, QR_KIND_MODEL))
         return QUIRE_E_INVALID_ARG;
     if (__atomic_load_n(&model->n_contexts, __ATOMIC_ACQUIRE) ||
-        __atomic_load_n(&model->n_adapters, __ATOMIC_ACQUIRE))
+        __atomic_load_n(&model->n_adapters, __ATOMIC_ACQUIRE) ||
+        __atomic_load_n(&model->n_heads, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
     (void)qr_handle_end(model, QR_KIND_MODEL);
     destroy(model);
@@ -133,6 +174,14 @@ static uint64_t lookup_bytes(const struct quire_model *m)
                            *per_layer = m->global.mat[QR_W_PLE_EMBD];
     const bool is_head = !m->config->no_lm_head && table == qr_model_head(m);
     return (table && !is_head ? table->bytes : 0) + (per_layer ? per_layer->bytes : 0);
+}
+
+/* Bytes of weights that one token reads. A head of multi-token prediction reads the output matrix
+ * of its model, too. */
+static uint64_t token_weight_bytes(const struct quire_model *m)
+{
+    return m->base ? m->weight_bytes + qr_model_head(m)->bytes
+                   : m->weight_bytes - lookup_bytes(m);
 }
 
 static uint32_t count_attention_layers(const struct quire_model *m)
@@ -163,7 +212,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .vocab_size = c->vocab_size,
         .context_length = c->context_length,
         .weight_bytes = model->weight_bytes,
-        .token_weight_bytes = model->weight_bytes - lookup_bytes(model),
+        .token_weight_bytes = token_weight_bytes(model),
         .n_parameters = model->n_parameters,
         .bos_id = c->bos_id,
         .pad_id = c->pad_id,
@@ -194,6 +243,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .n_attention_layers = count_attention_layers(model),
         .state_bytes = model->state_bytes,
         .needs_token_ids = c->ple.dim != 0,
+        .is_mtp = c->mtp.in_use,
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

@@ -15,11 +15,15 @@ quire_status qr_model_place_states(struct quire_model *m, struct quire_error *er
 {
     const struct qr_recurrent_config *r = &m->config->recurrent;
     /* the validator bounds every factor: no product below overflows 64 bits */
+    const bool wkv = r->kind == QR_RECURRENT_WKV;
     const uint64_t tail =
-        r->conv_taps ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1)) : 0;
-    const uint64_t state = r->kind == QR_RECURRENT_SHORT_CONV
-                               ? 0
-                               : align_floats((uint64_t)r->n_heads * r->key_dim * r->value_dim);
+        r->conv_taps ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1))
+        : wkv        ? align_floats(2 * (uint64_t)m->config->hidden_size) /* of two sublayers */
+                     : 0;
+    const uint64_t state =
+        r->kind == QR_RECURRENT_SHORT_CONV
+            ? 0
+            : align_floats((wkv ? 3 : 1) * (uint64_t)r->n_heads * r->key_dim * r->value_dim);
     uint64_t floats = 0;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         if (!qr_layer_recurs(&m->config->layers[i]))

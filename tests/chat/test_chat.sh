@@ -194,6 +194,9 @@ if [ -n "$model" ]; then
     run "$@" -md "$model" --draft-max 1025 hello
     pass_if "--draft-max above 1024 exits with 64" status_is 64
     pass_if "--draft-max above 1024: the message names it" err_has "--draft-max 1025 is above 1024"
+    run "$@" --mtp hello
+    pass_if "--mtp without a head in the model exits with 65" status_is 65
+    pass_if "--mtp without a head: the message names it" err_has "--mtp: quire knows no heads of multi-token prediction"
     run "$@" -md "$folder/none.gguf" hello
     pass_if "-md without a file exits with 66" status_is 66
 fi

@@ -50,7 +50,8 @@ class Model:
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert) or "softmax" (two shared
-    experts); mtp: a layer behind the last
+    experts); mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
+    mtp_gguf: the name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
     folder(tensors), names: changes of the tensors in the folder; config: keys of config.json
     gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; keys: its metadata
@@ -60,6 +61,7 @@ class Model:
         self.name, self.norm, self.block = name, "rms", "pre"
         self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
+        self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
         self.dense = 1
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
@@ -90,7 +92,7 @@ class Model:
         w.add("model.embed_tokens.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
         w.add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
         self.add_norm("model.norm", "output_norm")
-        for i in range(LAYERS):
+        for i in range(LAYERS + self.mtp):
             hf, blk = f"model.layers.{i}.", f"blk.{i}."
             for part, gguf, rows, cols in (("q", "q", HEADS * HEAD, HIDDEN), ("k", "k", KV_HEADS * HEAD, HIDDEN),
                                            ("v", "v", KV_HEADS * HEAD, HIDDEN), ("o", "output", HIDDEN, HEADS * HEAD)):
@@ -123,6 +125,8 @@ class Model:
         if self.mtp:
             w.add(f"model.layers.{LAYERS}.eh_proj.weight", f"blk.{LAYERS}.nextn.eh_proj.weight", [HIDDEN, 2 * HIDDEN])
             self.add_norm(f"model.layers.{LAYERS}.enorm", f"blk.{LAYERS}.nextn.enorm")
+            self.add_norm(f"model.layers.{LAYERS}.hnorm", f"blk.{LAYERS}.nextn.hnorm")
+            self.add_norm(f"model.layers.{LAYERS}.shared_head.norm", f"blk.{LAYERS}.{self.mtp_gguf}")
 
     # ---- The forward pass
 
@@ -207,11 +211,23 @@ class Model:
         return [plus(x, self.feed_forward(i, self.normed(x, f"{hf}post_attention_layernorm"))) for x in xs]
 
     def logits(self, ids):
+        """Of the model, and of its head of multi-token prediction at all tokens but the last."""
         table, head = self.w.matrix("model.embed_tokens.weight"), self.w.matrix("lm_head.weight")
         xs = [[self.scales[0] * v for v in table[i]] for i in ids]
         for i in range(LAYERS):
             xs = self.layer(i, xs)
-        return [[self.scales[2] * y for y in tiny.matvec(head, self.normed(x, "model.norm"))] for x in xs]
+        xs = [self.normed(x, "model.norm") for x in xs]
+        further = self.mtp_layer([table[i] for i in ids[1:]], xs[:-1]) if self.mtp else []
+        return ([[self.scales[2] * y for y in tiny.matvec(head, x)] for x in xs],
+                [tiny.matvec(head, x) for x in further])
+
+    def mtp_layer(self, embeddings, states):
+        at, rows = f"model.layers.{LAYERS}.", []
+        for e, h in zip(embeddings, states):
+            parts = [self.normed(e, f"{at}enorm"), self.normed(h, f"{at}hnorm")]
+            both = parts[1] + parts[0] if self.hidden_first else parts[0] + parts[1]
+            rows.append(tiny.matvec(self.w.matrix(f"{at}eh_proj.weight"), both))
+        return [self.normed(x, f"{at}shared_head.norm") for x in self.layer(LAYERS, rows)]
 
     # ---- Files
 
@@ -226,6 +242,7 @@ class Model:
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()}
+        plain = renamed(*self.mtp_names)(plain)
         dtype, pack = ("BF16", pack_bf16) if self.bf16 else ("F32", tiny.pack_f32)
         tiny.write_safetensors(f"{folder}/model.safetensors",
                                {n: (dtype, s, pack(v)) for n, (s, v) in self.folder(plain).items()})
@@ -233,7 +250,10 @@ class Model:
         for n in PROMPTS:
             ids = [rng.randrange(VOCAB) for _ in range(n)]
             golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
-            golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(tiny.pack_f32(r) for r in self.logits(ids)))
+            rows, further = self.logits(ids)
+            golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(tiny.pack_f32(r) for r in rows))
+            if self.mtp:
+                golden[f"mtp_logits.{n}"] = ("F32", [n - 1, VOCAB], b"".join(tiny.pack_f32(r) for r in further))
         tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
     def to_pairs(self, hf, shape, values):
@@ -339,6 +359,7 @@ MODELS = (
                         ("expert_weights_norm", GGUF_BOOL, True), ("expert_weights_scale", GGUF_F32, 1.0),
                         ("leading_dense_block_count", GGUF_U32, 0), ("rope.scaling.type", GGUF_STR, "none")]),
     lambda: Model("bailing_moe_v2", rope_dim=HEAD // 2, qk="head", moe="sigmoid", mtp=True, gguf="bailingmoe2",
+                  mtp_names=(("shared_head.norm", "final_layernorm"),), mtp_gguf="layer_output_norm",
                   folder=fused(False, "attention.query_key_value.weight", BAILING), keys=MOE_KEYS,
                   config={**MOE_CONFIG, "num_experts": EXPERTS, "num_shared_experts": 1, "score_function": "sigmoid",
                           "use_qk_norm": True, "moe_router_enable_expert_bias": True}),
@@ -349,6 +370,10 @@ MODELS = (
     lambda: Model("hunyuan_v1_dense", qk="head", qk_late=True, theta=ALPHA_THETA, gguf="hunyuan-dense",
                   folder=renamed(("q_norm", "query_layernorm"), ("k_norm", "key_layernorm")),
                   config={"rope_scaling": {"type": "dynamic", "alpha": 50.0, "factor": 1.0}, "use_qk_norm": True}),
+    lambda: Model("mimo", bias="qkv", mtp=True, hidden_first=True, config={"num_nextn_predict_layers": 1},
+                  mtp_names=((f"model.layers.{LAYERS}.", "model.mtp_layers.0."), ("enorm", "token_layernorm"),
+                             ("hnorm", "hidden_layernorm"), ("eh_proj", "input_proj"),
+                             ("shared_head.norm", "final_layernorm"))),
     lambda: Model("minicpm", scales=(12.0, 1.4 / math.sqrt(LAYERS), 16 / HIDDEN), gguf="minicpm", gguf_pairs=True,
                   config={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 16},
                   keys=[("embedding_scale", GGUF_F32, 12), ("residual_scale", GGUF_F32, 1.4 / math.sqrt(LAYERS)),

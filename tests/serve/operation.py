@@ -8,7 +8,7 @@ import tempfile
 import threading
 import time
 
-from harness import ROOT, Server
+from harness import BUNDLED, ROOT, Server
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
 LABEL = r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"'
@@ -257,8 +257,23 @@ def test_salts_separate_caches():
             assert cached(server, "1") > 0 and cached(server, "4") > 0
 
 
+def test_drafts():
+    """A draft model drafts for the requests; the answers stay the same."""
+    answers = []
+    for args in ([], ["-md", BUNDLED]):
+        with Server(args) as server:
+            _, _, body = server.post("/v1/completions", {
+                "prompt": "Once upon a time", "temperature": 0, "max_tokens": 80, "ignore_eos": True})
+            answers.append(body["choices"][0]["text"])
+            families = metrics(server)
+            drafted = value(families, "quire_draft_tokens_total", model="quire-tiny", source="model")
+            assert (drafted > 0) == bool(args), drafted
+    assert answers[0] == answers[1]
+
+
 def main():
     test_documentation()
+    test_drafts()
     with Server() as server:
         test_state(server)
         test_slots_while_running(server)

@@ -224,6 +224,30 @@ static void base_layers(void **state)
     assert_status(QUIRE_OK, quire_model_close(m));
 }
 
+/* Blocks that layers share have no weights of a single layer. */
+static void shared_blocks(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static const char block[] = "base_model.model.model.layers.3.shared_transformer.";
+    struct quire_model *m = open_base("zamba2");
+    struct folder f;
+    char name[160];
+    read_adapter(&f, "lora_llama_r4");
+    for (size_t i = 0; i < f.n; i++)
+        free(f.t[i].data);
+    f.n = 0;
+    snprintf(name, sizeof name, "%sself_attn.q_proj.lora_A.weight", block);
+    add(&f, name, 4, 128);
+    snprintf(name, sizeof name, "%sself_attn.q_proj.lora_B.weight", block);
+    add(&f, name, 128, 4);
+    write_adapter(&f);
+    expect_adapter(m, NULL, QUIRE_E_UNSUPPORTED, "adapters of blocks that layers share");
+    free_folder(&f);
+    assert_status(QUIRE_OK, quire_model_close(m));
+}
+
 static void gguf_metadata(void **state)
 {
     const struct gguf_options good = { "llama", "adapter", "lora", NULL, 8, 16, SIZE_MAX };
@@ -337,10 +361,10 @@ static void arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments),   cmocka_unit_test(config_options),
-        cmocka_unit_test(tensors),     cmocka_unit_test(other_models),
-        cmocka_unit_test(base_layers), cmocka_unit_test(gguf_metadata),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(arguments),     cmocka_unit_test(config_options),
+        cmocka_unit_test(tensors),       cmocka_unit_test(other_models),
+        cmocka_unit_test(base_layers),   cmocka_unit_test(gguf_metadata),
+        cmocka_unit_test(shared_blocks), cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -182,6 +182,7 @@ static const char *const golden_dirs[] = {
     "falcon_h1",
     "kimi_linear",
     "minimax",
+    "rwkv",
     "zamba2",
     "eurobert",
     "arcee",

@@ -9,7 +9,7 @@
 struct tensor {
     char name[160];
     uint32_t n_dims;
-    uint64_t shape[2]; /* slowest first */
+    uint64_t shape[3]; /* slowest first */
     float *data;
     size_t n;
 };
@@ -33,7 +33,7 @@ static inline void read_folder(struct folder *f, const char *name)
     for (size_t i = 0; i < f->n; i++) {
         const struct qr_safetensor *from = qr_safetensors_tensor(s, i);
         struct tensor *t = &f->t[i];
-        assert_true(from->dtype == QR_DTYPE_F32 && from->n_dims <= 2);
+        assert_true(from->dtype == QR_DTYPE_F32 && from->n_dims <= 3);
         snprintf(t->name, sizeof t->name, "%s", from->name);
         t->n_dims = from->n_dims;
         t->n = from->bytes / sizeof(float);
@@ -119,8 +119,12 @@ static inline void write_folder(const struct folder *f, size_t skip, size_t grow
         put(&body, t->data, t->n * sizeof(float));
         if (i == grow)
             put(&body, t->data, t->n / t->shape[0] * sizeof(float));
-        snprintf(text, sizeof text, t->n_dims == 2 ? "[%llu,%llu]" : "[%llu]",
-                 (unsigned long long)rows, (unsigned long long)t->shape[1]);
+        snprintf(text, sizeof text,
+                 t->n_dims == 3   ? "[%llu,%llu,%llu]"
+                 : t->n_dims == 2 ? "[%llu,%llu]"
+                                  : "[%llu]",
+                 (unsigned long long)rows, (unsigned long long)t->shape[1],
+                 (unsigned long long)t->shape[2]);
         char line[700];
         snprintf(line, sizeof line,
                  "%s\"%s\":{\"dtype\":\"F32\",\"shape\":%s,\"data_offsets\":[%llu,%llu]}",

@@ -226,6 +226,11 @@ static const struct {
       "0,\"rope_theta\":10000.0,\"rope_type\":\"default\"}},\"router_aux_loss_coef\":0.0,\""
       "shared_expert_intermediate_size\":32,\"sliding_window\":512,\"swa_attention_sink_ena"
       "bled\":false,\"tie_word_embeddings\":false" },
+    { "mimo", /* MiMo 7B */
+      ",\"attention_bias\":true,\"head_dim\":16,\"hidden_act\":\"silu\",\"max_window_layers"
+      "\":36,\"num_nextn_predict_layers\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\""
+      "rope_theta\":640000,\"sliding_window\":32768,\"tie_word_embeddings\":false,\"use_mro"
+      "pe\":false,\"use_sliding_window\":false" },
 };
 
 #endif

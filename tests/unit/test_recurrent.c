@@ -5,6 +5,7 @@
 #include "quire_cmocka.h"
 #include "recurrent/conv.h"
 #include "recurrent/scan.h"
+#include "recurrent/wkv.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -199,11 +200,80 @@ static void recurrences(void **state)
     check_rule(CHANNELS, false);
 }
 
+/* ---- WKV */
+
+static struct {
+    float k[ROWS][VALUES], v[ROWS][VALUES], decay[VALUES], first[VALUES];
+} wkv_in;
+
+static void run_wkv(size_t step, size_t block, float out[ROWS][VALUES], float s[3][VALUES])
+{
+    memset(s, 0x7f, 3 * sizeof *s); /* a fresh sequence does not read it */
+    for (size_t r = 0; r < ROWS; r += step)
+        for (size_t c = 0; c < VALUES; c += block) {
+            const struct qr_wkv wkv = { .k = wkv_in.k[r] + c,
+                                        .v = wkv_in.v[r] + c,
+                                        .out = out[r] + c,
+                                        .stride = VALUES,
+                                        .n_rows = step < ROWS - r ? step : ROWS - r,
+                                        .decay = wkv_in.decay + c,
+                                        .first = wkv_in.first + c,
+                                        .sum = s[0] + c,
+                                        .weight = s[1] + c,
+                                        .top = s[2] + c,
+                                        .fresh = r == 0 };
+            qr_wkv_run(&wkv, block < VALUES - c ? block : VALUES - c, kernels);
+        }
+}
+
+/* The weighted mean of all values so far, relative to the largest exponent. */
+static double wkv_want(size_t t, size_t c)
+{
+    double top = (double)wkv_in.first[c] + (double)wkv_in.k[t][c], sum = 0, weights = 0;
+    for (size_t i = 0; i < t; i++)
+        top = fmax(top, (double)(t - 1 - i) * (double)wkv_in.decay[c] + (double)wkv_in.k[i][c]);
+    for (size_t i = 0; i <= t; i++) {
+        const double e =
+            i == t ? (double)wkv_in.first[c] : (double)(t - 1 - i) * (double)wkv_in.decay[c];
+        const double w = exp(e + (double)wkv_in.k[i][c] - top);
+        sum += w * (double)wkv_in.v[i][c];
+        weights += w;
+    }
+    return sum / weights;
+}
+
+/* Moderate and very large keys: the largest weight is the unit, so nothing overflows. */
+static void wkv(void **state)
+{
+    (void)state;
+    static const size_t steps[] = { 1, 2, 7, ROWS };
+    static const float scales[] = { 2, 300 };
+    for (size_t k = 0; k < 2; k++) {
+        float want[ROWS][VALUES], out[ROWS][VALUES], s[3][VALUES], s_want[3][VALUES];
+        fill(&wkv_in.k[0][0], ROWS * VALUES, scales[k]);
+        fill(&wkv_in.v[0][0], ROWS * VALUES, 1);
+        fill(wkv_in.first, VALUES, 2);
+        for (size_t c = 0; c < VALUES; c++)
+            wkv_in.decay[c] = -expf(2 * random_float() - 1);
+        run_wkv(ROWS, VALUES, want, s_want);
+        for (size_t t = 0; t < ROWS; t++)
+            for (size_t c = 0; c < VALUES; c++)
+                assert_true(fabs(wkv_want(t, c) - (double)want[t][c]) < (k ? 1e-3 : 1e-5));
+        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+            for (size_t block = 16; block <= VALUES; block += 24) {
+                run_wkv(steps[i], block, out, s);
+                assert_memory_equal(out, want, sizeof out);
+                assert_memory_equal(s, s_want, sizeof s);
+            }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolution),
         cmocka_unit_test(recurrences),
+        cmocka_unit_test(wkv),
     };
     return cmocka_run_group_tests(tests, open_level, NULL);
 }

@@ -15,8 +15,11 @@
 #define GDN_KEYS                                                                                   \
     ",\"linear_num_value_heads\":4,\"linear_num_key_heads\":2,\"linear_key_head_dim\":16,"         \
     "\"linear_value_head_dim\":24,\"linear_conv_kernel_dim\":4,\"head_dim\":16"
-#define GDN(more)    MODEL("qwen3_5_text", GDN_KEYS more)
-#define LFM(more)    MODEL("lfm2", more)
+#define GDN(more) MODEL("qwen3_5_text", GDN_KEYS more)
+#define LFM(more) MODEL("lfm2", more)
+#define RWKV(more)                                                                                 \
+    "{\"model_type\":\"rwkv\",\"vocab_size\":320,\"hidden_size\":64,\"num_hidden_layers\":3,"      \
+    "\"context_length\":512" more "}"
 #define ZAMBA_LAYERS ",\"layers_block_type\":[\"mamba\",\"hybrid\",\"hybrid\",\"hybrid\"]"
 #define ZAMBA(more)  MODEL("zamba2", more)
 #define NEMO(more)                                                                                 \
@@ -156,6 +159,24 @@ static void shared_blocks(void **state)
         "layer_types[1] is hybrid");
 }
 
+/* RWKV-4: channels and feed-forward sizes default to those of the hidden size. */
+static void wkv(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(RWKV(""));
+    expect_mixers(&c, "rrr");
+    assert_true(c.recurrent.n_heads == 64 && c.layers[2].ffn_size == 256 && !c.layers[2].no_ffn);
+    assert_true(c.embedding_norm && c.bias.norm && c.n_rope == 0);
+    qr_model_config_free(&c);
+    c = good(RWKV(",\"attention_hidden_size\":96,\"intermediate_size\":80,\"rescale_every\":6"));
+    assert_true(c.recurrent.n_heads == 96 && c.layers[0].ffn_size == 80);
+    qr_model_config_free(&c);
+    bad(RWKV(",\"attention_hidden_size\":0"), QUIRE_E_FORMAT, "number of recurrent heads is 0");
+    bad(RWKV(",\"attention_hidden_size\":4294967295"), QUIRE_E_FORMAT, "number of recurrent heads");
+    bad(RWKV(",\"intermediate_size\":0"), QUIRE_E_FORMAT, "feed-forward size is 0");
+    bad(RWKV(",\"layer_norm_epsilon\":2"), QUIRE_E_FORMAT, "norm epsilon");
+}
+
 static void bad_delta(void **state)
 {
     (void)state;
@@ -185,7 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns),  cmocka_unit_test(bad_patterns),
         cmocka_unit_test(bad_mamba), cmocka_unit_test(shared_blocks),
-        cmocka_unit_test(bad_delta),
+        cmocka_unit_test(wkv),       cmocka_unit_test(bad_delta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

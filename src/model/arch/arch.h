@@ -172,6 +172,12 @@ struct qr_arch {
     const struct qr_ignored_key *hf_ignored_keys;          /* besides those of hf_unknown.c */
     const struct qr_name_rule *hf_names, *hf_common_names; /* tried in this order */
     const struct qr_name_rule *hf_encoder_names; /* encoder layers of an encoder-decoder */
+    /* Heads of multi-token prediction: names of their input and final norm, tried first; NULL:
+     * quire knows none. hf_mtp_layers takes the place of "model.layers." in the names of their
+     * layers, which count from 0 then; NULL: they follow the model's layers */
+    const struct qr_name_rule *hf_mtp_names;
+    const char *hf_mtp_layers;
+    bool mtp_hidden_first; /* see qr_mtp_config */
 
     /* GGUF files */
     enum qr_window_rule gguf_window; /* if the file has no sliding_window_pattern */
@@ -191,6 +197,7 @@ struct qr_arch {
     bool gguf_attn_factor_is_total; /* attn_factor contains the factor of YaRN's rule */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
     const struct qr_name_rule *gguf_encoder_names;
+    const struct qr_name_rule *gguf_mtp_names; /* as hf_mtp_names */
 };
 
 #define QR_DECLARE_FAMILY(name) extern const struct qr_arch qr_arch_##name;

@@ -98,6 +98,7 @@ const struct qr_arch qr_arch_deepseek_v3 = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
+    .hf_mtp_names = qr_names_hf_mtp,
 };
 
 static const struct qr_hf_default glm_defaults[] = {
@@ -139,6 +140,7 @@ const struct qr_arch qr_arch_glm4_moe_lite = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
+    .hf_mtp_names = qr_names_hf_mtp,
 };
 
 static const struct qr_hf_default youtu_defaults[] = {

@@ -62,6 +62,7 @@
     X(llama4)                                                                                      \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
+    X(mimo)                                                                                        \
     X(mimo_v2_flash)                                                                               \
     X(minicpm)                                                                                     \
     X(minicpm3)                                                                                    \
@@ -95,6 +96,7 @@
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
     X(roberta)                                                                                     \
+    X(rwkv)                                                                                        \
     X(seed_oss)                                                                                    \
     X(smollm3)                                                                                     \
     X(stablelm)                                                                                    \

@@ -44,9 +44,11 @@ const struct qr_arch qr_arch_glm4_moe = {
     .hf_qk_norm_key = "use_qk_norm",
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
+    .hf_mtp_names = qr_names_hf_mtp,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_mtp = true,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,
+    .gguf_mtp_names = qr_names_gguf_mtp,
 };

@@ -124,6 +124,9 @@ enum qr_recurrent_kind {
     QR_RECURRENT_MAMBA2,     /* S = a S + k (dt v); o = S q + D v: q is C, k is B, v is x */
     QR_RECURRENT_DELTA,      /* S = a S; S += k beta (v - S k); o = S q: gated delta net, KDA */
     QR_RECURRENT_LIGHTNING,  /* S = a S + k v; o = S q, a constant per head: MiniMax */
+    /* o: mean of the values, weighted by exp(k), which decays; token shift in all sublayers, whose
+     * feed-forward networks have a gate of the output: RWKV-4 */
+    QR_RECURRENT_WKV,
 };
 
 /* How the output of the recurrence and the gate z are combined. */
@@ -136,7 +139,7 @@ enum qr_recurrent_output {
 
 /* Recurrent layers; all of a model have the same shape. Value heads share the heads of q and k like
  * query heads share key-value heads. Mamba-1: n_heads channels with value_dim 1 and key_dim states
- * each. Short convolution: hidden_size heads with value_dim 1. */
+ * each. Short convolution and WKV: n_heads channels, key_dim and value_dim 1. */
 struct qr_recurrent_config {
     enum qr_recurrent_kind kind;
     uint32_t n_heads, n_key_heads; /* n_key_heads: groups of Mamba-2 */
@@ -169,6 +172,16 @@ struct qr_shared_block_config {
     uint32_t n_blocks;       /* 0: none */
     uint32_t rank;           /* of the updates of gate and up */
     bool attention_low_rank; /* q, k and v have updates, too */
+};
+
+/* A head of multi-token prediction as a model of its own, of one layer: position i reads the hidden
+ * state h of the model at i, after the final norm, and the embedding e of token i + 1, and predicts
+ * token i + 2. The layer's input is proj([norm(e); norm(h)]). Embedding and output matrix are the
+ * model's. */
+struct qr_mtp_config {
+    bool in_use;
+    bool hidden_first; /* proj([norm(h); norm(e)]) */
+    uint32_t layer;    /* number of the head's layer in tensor names */
 };
 
 /* Parameters of xIELU (arXiv 2411.13010): x > 0: alpha_p x^2 + beta x; else
@@ -303,7 +316,7 @@ struct qr_model_config {
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
     uint32_t n_encoder_layers; /* of an encoder-decoder, whose n_layers counts decoder layers */
-    uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them; not computed */
+    uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them: heads of MTP */
     uint32_t head_dim, v_head_dim;                  /* of the largest heads of any layer */
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 
@@ -369,6 +382,7 @@ struct qr_model_config {
     struct qr_ple_config ple;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
     struct qr_shared_block_config shared_block;
+    struct qr_mtp_config mtp;
     struct qr_layer_config *layers; /* [n_layers], then the encoder's [n_encoder_layers] */
 
     /* tokens */

@@ -140,6 +140,22 @@ const struct qr_name_rule qr_names_gguf_latent[] = {
 };
 #undef L
 
+const struct qr_name_rule qr_names_hf_mtp[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "model.layers.%u.enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "model.layers.%u.hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "model.layers.%u.eh_proj.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.layers.%u.shared_head.norm.weight" },
+    { 0 },
+};
+const struct qr_name_rule qr_names_gguf_mtp[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "blk.%u.nextn.enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "blk.%u.nextn.hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "blk.%u.nextn.eh_proj.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "blk.%u.nextn.shared_head_norm.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "output_norm.weight" }, /* converters may omit the own one */
+    { 0 },
+};
+
 void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
                   char name[QR_NAME_MAX])
 {

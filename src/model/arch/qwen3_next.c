@@ -47,7 +47,7 @@ static const struct qr_hf_default moe_defaults[] = {
 static const struct qr_ignored_key ignored_keys[] = {
     { "mamba_ssm_dtype", NULL }, /* the state is f32 */
     { "attn_output_gate", "true" },
-    { "mtp_*", NULL }, /* further layers, which are not computed */
+    { "mtp_*", NULL }, /* heads of multi-token prediction: no part of the model */
     { 0 },
 };
 
@@ -128,13 +128,22 @@ static const struct qr_recurrent_arch tiled = {
 
 static const char *const ignored_tensors[] = { "mtp.*", NULL };
 
+static const struct qr_name_rule mtp_names[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "mtp.pre_fc_norm_embedding.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "mtp.pre_fc_norm_hidden.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "mtp.fc.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "mtp.norm.weight" },
+    { 0 },
+};
+
 #define COMMON                                                                                     \
     .block = QR_BLOCK_PRE_NORM, .activation = QR_ACT_SILU, .gated = true,                          \
     .qk_norm = QR_QK_NORM_HEAD, .attention_gate = true, .ignored_tensors = ignored_tensors,        \
     .hf_norm = QR_NORM_RMS_PLUS1, .hf_rope = QR_ROPE_NEOX, .hf_attention_bias = true,              \
     .hf_ignored_keys = ignored_keys, .hf_common_names = qr_names_hf_llama,                         \
     .gguf_norm = QR_NORM_RMS, .gguf_rope = QR_ROPE_NEOX, .gguf_names = gguf_names,                 \
-    .gguf_common_names = qr_names_gguf
+    .gguf_common_names = qr_names_gguf, .hf_mtp_names = mtp_names, .hf_mtp_layers = "mtp.layers.", \
+    .gguf_mtp = true, .gguf_mtp_names = qr_names_gguf_mtp
 #define EXPERTS                                                                                    \
     .has_moe = true,                                                                               \
     .moe = { .gating = QR_GATING_SOFTMAX, .renormalize = true, .shared_gate = true }

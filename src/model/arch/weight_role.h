@@ -101,8 +101,11 @@ enum qr_weight_role {
     QR_W_REC_DT_NORM, /* [dt_rank] */
     QR_W_REC_B_NORM,  /* [key_dim] */
     QR_W_REC_C_NORM,
-    QR_W_REC_NORM, /* [norm_dim] per head, or [n_heads * value_dim] */
-    QR_W_REC_LAST = QR_W_REC_NORM,
+    QR_W_REC_NORM,  /* [norm_dim] per head, or [n_heads * value_dim] */
+    QR_W_REC_MIX_K, /* [hidden]: parts of the token itself in the shifted inputs of K, V and Z */
+    QR_W_REC_MIX_V,
+    QR_W_REC_MIX_Z,
+    QR_W_REC_LAST = QR_W_REC_MIX_Z,
     /* layers with a shared block; a low-rank update of a projection is B A */
     QR_W_BLOCK_NORM,      /* [2 hidden] */
     QR_W_BLOCK_OUT,       /* [hidden][hidden] */
@@ -116,6 +119,10 @@ enum qr_weight_role {
     QR_W_LOW_RANK_GATE_B, /* [ffn][rank] */
     QR_W_LOW_RANK_UP_B,   /* [ffn][rank] */
     QR_W_LOW_RANK_LAST = QR_W_LOW_RANK_UP_B,
+    /* input of a head of multi-token prediction */
+    QR_W_MTP_EMBD_NORM,   /* [hidden] */
+    QR_W_MTP_HIDDEN_NORM, /* [hidden] */
+    QR_W_MTP_PROJ,        /* [hidden][2 hidden] */
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */
@@ -125,7 +132,10 @@ enum qr_weight_role {
     QR_W_FFN_DOWN, /* [hidden][ffn] */
     QR_W_FFN_DOWN_BIAS,
     QR_W_FFN_SUB_NORM, /* [ffn], norm of the input of DOWN */
-    QR_W_FFN_XIELU_P,  /* [1]; parameters of the activation, struct qr_xielu */
+    QR_W_FFN_Z,        /* [hidden][hidden], gate of the output */
+    QR_W_FFN_MIX_UP,   /* [hidden]: as REC_MIX_* for UP and Z */
+    QR_W_FFN_MIX_Z,
+    QR_W_FFN_XIELU_P, /* [1]; parameters of the activation, struct qr_xielu */
     QR_W_FFN_XIELU_N,
     QR_W_FFN_XIELU_BETA,
     QR_W_FFN_XIELU_EPS,

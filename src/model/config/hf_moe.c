@@ -265,6 +265,8 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     bool has;
+    if (h->arch->hf_mtp_names)
+        QR_TRY(qr_hf_u32_opt(h, "num_nextn_predict_layers", &cfg->n_mtp_layers, &has));
     if (!h->arch->has_moe)
         return QUIRE_OK;
     QR_TRY(read_sizes(h, cfg->layers[0].ffn_size));

@@ -117,6 +117,24 @@ static quire_status read_kda(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* RWKV-4: channels, and the sizes of the feed-forward networks. */
+static quire_status read_wkv(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    uint32_t ffn = 0;
+    bool has;
+    r->n_heads = h->cfg->hidden_size;
+    QR_TRY(qr_hf_u32_opt(h, "attention_hidden_size", &r->n_heads, &has));
+    QR_TRY(qr_hf_u32_opt(h, "intermediate_size", &ffn, &has));
+    if (!has && h->cfg->hidden_size <= QR_CONFIG_MAX_HIDDEN)
+        ffn = h->arch->hf_ffn_multiplier * h->cfg->hidden_size;
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].ffn_size = ffn;
+    r->n_key_heads = r->n_heads;
+    r->key_dim = r->value_dim = 1;
+    return QUIRE_OK;
+}
+
 static quire_status read_kind(const struct qr_hf_source *h)
 {
     struct qr_recurrent_config *r = &h->cfg->recurrent;
@@ -129,6 +147,8 @@ static quire_status read_kind(const struct qr_hf_source *h)
         return read_mamba1(h);
     case QR_RECURRENT_MAMBA2:
         return read_mamba2(h);
+    case QR_RECURRENT_WKV:
+        return read_wkv(h);
     case QR_RECURRENT_DELTA:
         return r->vector_decay ? read_kda(h) : read_delta(h);
     default: /* lightning attention has the heads of the attention layers */

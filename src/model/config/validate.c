@@ -121,7 +121,9 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     const struct qr_recurrent_config *r = &c->recurrent;
     if (r->kind == QR_RECURRENT_NONE)
         return QUIRE_OK;
-    const bool channels = r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_SHORT_CONV;
+    const bool wkv = r->kind == QR_RECURRENT_WKV;
+    const bool channels =
+        wkv || r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_SHORT_CONV;
     const uint32_t max_heads = channels ? QR_CONFIG_MAX_HIDDEN : QR_CONFIG_MAX_HEADS;
     QR_TRY(in_range("number of recurrent heads", r->n_heads, 1, max_heads, err));
     QR_TRY(in_range("number of recurrent key heads or groups", r->n_key_heads, 1, max_heads, err));
@@ -130,7 +132,7 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     QR_TRY(in_range("recurrent values", qr_recurrent_value_width(r), 1, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("recurrent dt rank", r->dt_rank, r->kind == QR_RECURRENT_MAMBA1,
                     QR_CONFIG_MAX_HIDDEN, err));
-    const bool conv = r->kind != QR_RECURRENT_LIGHTNING;
+    const bool conv = r->kind != QR_RECURRENT_LIGHTNING && !wkv;
     QR_TRY(in_range("taps of the convolution", r->conv_taps, conv, conv ? QR_CONFIG_MAX_TAPS : 0,
                     err));
     if (r->n_heads % r->n_key_heads != 0)

@@ -10,10 +10,12 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/mtp_input.h"
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/shared_block.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/token_shift.h"
 #include "recurrent/state_pool.h"
 #include <quire/adapter.h>
 
@@ -393,8 +395,10 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_ple_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
+    qr_mtp_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
+    qr_token_shift_reserve(m, ctx, c);
     if (qr_model_encodes(m))
         reserve_encoder(m, ctx, c);
     for (uint32_t i = 0; i < cfg->n_rope; i++) {

@@ -11,6 +11,7 @@
 #include "model/forward/layer_ffn.h"
 #include "model/forward/layer_recurrent.h"
 #include "model/forward/lm_head.h"
+#include "model/forward/mtp_input.h"
 #include "model/forward/norm.h"
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/shared_block.h"
@@ -249,6 +250,8 @@ void qr_forward_part(void *step, const struct quire_team *team)
     embed(s, team);
     if (s->ctx->ple.rows)
         qr_ple_prepare(s, team);
+    if (s->ctx->model->config->mtp.in_use)
+        qr_mtp_input(s, team);
     for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)
             store_hidden(s, i, team);

@@ -7,6 +7,7 @@
 #include "model/forward/layer_moe.h"
 #include "model/forward/norm.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/token_shift.h"
 
 /* Experts beside the dense network, whose output is in out: out = o1(out) + o2(experts(m2(x))). */
 static void add_experts(const struct qr_step *s, uint32_t i, float *out,
@@ -46,6 +47,10 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
     const struct qr_model_layer *layer = &s->ctx->model->layers[i];
     const struct qr_thread_state t = qr_thread_state(s, team);
     const float *src = normed ? t.h : t.x;
+    if (layer->mat[QR_W_FFN_Z]) {
+        qr_channel_mix(s, i, out, team);
+        return;
+    }
     /* PARALLEL1: h still holds the normed input of the attention sublayer, which both read */
     if (normed && c->block != QR_BLOCK_PARALLEL)
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, c->hidden_size, t.begin,

@@ -7,6 +7,7 @@
 #include "model/forward/projection.h"
 #include "model/forward/recurrent_scan.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/token_shift.h"
 #include <math.h>
 #include <string.h>
 
@@ -197,6 +198,10 @@ void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
 {
     const struct quire_model *m = s->ctx->model;
     const struct qr_thread_state t = qr_thread_state(s, team);
+    if (m->config->recurrent.kind == QR_RECURRENT_WKV) {
+        qr_time_mix(s, i, out, team);
+        return;
+    }
     if (normed)
         qr_norm_rows(s, &m->layers[i], QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x,
                      m->config->hidden_size, t.begin, t.end);

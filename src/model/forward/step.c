@@ -80,6 +80,10 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
     if (a->reserved || a->reserved2)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved%s is not 0",
                        a->reserved ? "" : "2");
+    if (!a->previous_hidden != !ctx->model->config->mtp.in_use)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.previous_hidden is %s",
+                       a->previous_hidden ? "for heads of multi-token prediction only: not NULL"
+                                          : "NULL: the model is a head of multi-token prediction");
     if (a->n_threads > thread_count(ctx))
         return qr_fail(err, QUIRE_E_LIMIT, "args.n_threads is %u, the context has %u threads",
                        a->n_threads, thread_count(ctx));

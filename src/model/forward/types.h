@@ -71,6 +71,7 @@ struct qr_recurrent_buffers {
     float *low;      /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
     float *low_z;    /* [gate_rank], Mamba-1: [dt_rank] */
     float *out;      /* [values] */
+    float *mixed[3]; /* WKV: [hidden] shifted inputs of the projections */
     uint64_t *marks; /* [n_marks] a bit per slot of the pool */
     size_t n_marks;
     struct qr_state_run *runs; /* [max_seqs] sequences with tokens in the step */
@@ -167,7 +168,7 @@ struct quire_context {
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */
     float *embedding;  /* [hidden] embeddings, which shared blocks read; NULL without blocks */
-    float *block_in;   /* [2 hidden] input of a shared block */
+    float *block_in;   /* [2 hidden] input of a shared block, or of the layer of an MTP head */
     float *head_in;    /* [max_logits][hidden] input of the LM head */
     float *head_mid;   /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
     uint32_t *all_rows;               /* [max_logits] 0, 1, 2, ... for encoders, else NULL */

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/weight_type.h"
 #include "linear/packed.h"
-#include "model/load/tensor_map.h"
+#include "model/load/tensor_names.h"
 #include "model/load/weights_source.h"
 #include <math.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool find_named(const struct qr_adapter_build *b, const char *module, con
 {
     char name[NAME_MAX_BYTES + 32], plain[QR_NAME_MAX];
     snprintf(name, sizeof name, "%s%s", module, suffix);
-    for (size_t p = 0; qr_tensor_map_plain_name(p, name, plain); p++)
+    for (size_t p = 0; qr_tensor_plain_name(p, name, plain); p++)
         if (plain[0] && qr_adapter_target(b, plain, false, nth, t, missing))
             return true;
     return false;

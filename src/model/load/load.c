@@ -295,7 +295,7 @@ quire_status qr_model_load(struct quire_model *m, const char *pack_cache,
 static void unload_layer(const struct quire_model *m, struct qr_model_layer *layer, uint32_t index)
 {
     for (int r = 0; r < QR_W_N_ROLES; r++) {
-        if (qr_role_owner(m->config, (enum qr_weight_role)r, index) == index)
+        if (layer->mat[r] && qr_role_owner(m->config, (enum qr_weight_role)r, index) == index)
             qr_packed_destroy(layer->mat[r]);
         const uint32_t n =
             layer->experts[r] ? qr_role_stack_size(m->config, (enum qr_weight_role)r, index) : 0;

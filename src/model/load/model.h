@@ -77,6 +77,8 @@ struct quire_model {
     uint64_t state_bytes;            /* recurrent state of one sequence; 0: none */
     uint32_t n_recurrent;            /* layers with one */
     uint32_t n_contexts, n_adapters; /* atomic */
+    struct quire_model *base; /* of a head of MTP: the model whose embedding and output it uses */
+    uint32_t n_heads;         /* atomic: open heads of MTP of this model */
 };
 
 static inline bool qr_model_encodes(const struct quire_model *m)

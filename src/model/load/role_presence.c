@@ -67,6 +67,10 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
         return required_if(dense && c->bias.ffn_down);
     case QR_W_FFN_SUB_NORM:
         return required_if(dense && c->sub_norms);
+    case QR_W_FFN_Z:
+    case QR_W_FFN_MIX_UP:
+    case QR_W_FFN_MIX_Z:
+        return required_if(c->recurrent.kind == QR_RECURRENT_WKV);
     case QR_W_FFN_XIELU_P:
     case QR_W_FFN_XIELU_N:
     case QR_W_FFN_XIELU_BETA:
@@ -129,19 +133,25 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
 {
     const bool conv = r->conv_taps != 0, short_conv = r->kind == QR_RECURRENT_SHORT_CONV;
     const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1, delta = r->kind == QR_RECURRENT_DELTA;
-    const bool steps = qr_recurrent_dt_width(r) != 0;
+    const bool steps = qr_recurrent_dt_width(r) != 0, wkv = r->kind == QR_RECURRENT_WKV;
     switch (role) {
     case QR_W_REC_Q:
+        return required_if(!mamba1 && !wkv);
     case QR_W_REC_K:
         return required_if(!mamba1);
+    case QR_W_REC_MIX_K:
+    case QR_W_REC_MIX_V:
+    case QR_W_REC_MIX_Z:
+        return required_if(wkv);
     case QR_W_REC_Z:
         return required_if(r->output != QR_RECURRENT_OUT_PLAIN);
     case QR_W_REC_Z_A:
         return required_if(r->gate_rank != 0);
     case QR_W_REC_DT:
     case QR_W_REC_DT_BIAS:
-    case QR_W_REC_A:
         return required_if(steps);
+    case QR_W_REC_A:
+        return required_if(steps || wkv);
     case QR_W_REC_DT_A:
         return required_if(r->dt_rank && !mamba1);
     case QR_W_REC_BETA:
@@ -159,7 +169,7 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     case QR_W_REC_CONV_V_BIAS:
         return required_if(conv && r->conv_bias);
     case QR_W_REC_D:
-        return required_if(mamba1 || r->kind == QR_RECURRENT_MAMBA2);
+        return required_if(mamba1 || wkv || r->kind == QR_RECURRENT_MAMBA2);
     case QR_W_REC_DT_NORM:
     case QR_W_REC_B_NORM:
     case QR_W_REC_C_NORM:
@@ -233,6 +243,13 @@ static enum qr_presence projection_presence(const struct qr_model_config *c,
     }
 }
 
+/* Whether a head of multi-token prediction takes a role from its model. */
+static bool is_of_mtp_base(enum qr_weight_role role)
+{
+    return role == QR_W_TOKEN_EMBD || role == QR_W_OUTPUT || role == QR_W_OUTPUT_BIAS ||
+           role == QR_W_POS_EMBD;
+}
+
 /* Roles of the classification head. */
 static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
 {
@@ -281,6 +298,10 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
                                   uint32_t layer)
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_PROJ)
+        return required_if(c->mtp.in_use);
+    if (c->mtp.in_use && is_of_mtp_base(role))
+        return QR_ABSENT;
     if (is_ffn_weight(role))
         return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l);
     if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_PLE_NORM))

@@ -10,81 +10,12 @@
 #include "model/load/kv_scales.h"
 #include "model/load/role_presence.h"
 #include "model/load/slices.h"
+#include "model/load/tensor_names.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- Names */
-
-/* Multimodal checkpoints put the language model under a prefix, which two releases of the reference
- * implementation place differently. Base models without a head omit "model.". */
-static const struct {
-    const char *strip, *add;
-} prefixes[] = {
-    { "", "" },         { "", "language_model." }, { "model.", "model.language_model." },
-    { "model.", "" },   { "transformer.", "" },    { "bert.", "" },
-    { "roberta.", "" },
-};
-
-static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
-{
-    char plain[QR_NAME_MAX];
-    const size_t n = strlen(w->strip);
-    memcpy(plain, name, QR_NAME_MAX);
-    if (strncmp(plain, w->strip, n) == 0)
-        snprintf(name, QR_NAME_MAX, "%.40s%.87s", w->add, plain + n);
-}
-
-/* Name rule number nth of a role; *name is the tensor name in this checkpoint. NULL if there is
- * none. */
-static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weight_role role,
-                                       uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
-{
-    const struct qr_arch *a = w->arch;
-    const bool gguf = w->gguf != NULL, encoder = layer >= w->config.n_layers;
-    const struct qr_name_rule *own = gguf ? a->gguf_names : a->hf_names;
-    const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
-    if (encoder) {
-        own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
-        common = NULL;
-        layer -= w->config.n_layers;
-    }
-    const struct qr_name_rule *r = qr_arch_name(own, common, role, layer, nth, name);
-    if (r && qr_role_in_block(&w->config, role, layer))
-        qr_rule_name(r, w->config.layers[layer].block_owner, w->config.layers[layer].block_use,
-                     name);
-    if (r && !gguf)
-        apply_prefix(w, name);
-    return r;
-}
-
-bool qr_tensor_map_plain_name(size_t nth, const char *name, char plain[QR_NAME_MAX])
-{
-    if (nth >= sizeof prefixes / sizeof *prefixes)
-        return false;
-    const size_t n = strlen(prefixes[nth].add);
-    plain[0] = 0;
-    if (strncmp(name, prefixes[nth].add, n) == 0 && strlen(name) < QR_NAME_MAX - 40)
-        snprintf(plain, QR_NAME_MAX, "%.30s%.90s", prefixes[nth].strip, name + n);
-    return true;
-}
-
-/* Chooses the prefix with which the token embedding exists. */
-static void choose_prefix(struct qr_weights *w)
-{
-    for (size_t i = 0; i < sizeof prefixes / sizeof *prefixes; i++) {
-        char name[QR_NAME_MAX];
-        size_t tensor;
-        w->strip = prefixes[i].strip;
-        w->add = prefixes[i].add;
-        if (w->gguf ||
-            (rule(w, QR_W_TOKEN_EMBD, 0, 0, name) && qr_weights_source_find(w, name, &tensor)))
-            return;
-    }
-    w->strip = w->add = "";
-}
 
 /* ---- Shapes */
 
@@ -293,9 +224,7 @@ static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role,
     qr_weights_source_tensor(w, list[0], &first);
     for (uint32_t e = 1; e < stack->n_experts; e++) {
         char name[QR_NAME_MAX];
-        qr_rule_name(r, layer, e, name);
-        if (!w->gguf)
-            apply_prefix(w, name);
+        qr_tensor_rule_name(w, r, layer, e, name);
         if (!qr_weights_source_find(w, name, &list[e]))
             return qr_fail(err, QUIRE_E_FORMAT, "tensor %s is missing", name);
         qr_weights_source_tensor(w, list[e], &t);
@@ -330,9 +259,7 @@ static bool find_tensor(const struct qr_weights *w, enum qr_weight_role role, ui
         if (layers[i].mixer != QR_MIXER_SHARED_BLOCK ||
             layers[i].block_owner != layers[layer].block_owner)
             continue;
-        qr_rule_name(r, i, layers[layer].block_use, other);
-        if (!w->gguf)
-            apply_prefix(w, other);
+        qr_tensor_rule_name(w, r, i, layers[layer].block_use, other);
         if (!qr_weights_source_find(w, other, &t))
             continue;
         used[t] = 1;
@@ -350,7 +277,8 @@ static quire_status map_role(struct qr_weights *w, enum qr_weight_role role, uin
     char name[QR_NAME_MAX], first[QR_NAME_MAX] = "";
     const struct qr_name_rule *r;
     size_t tensor;
-    for (unsigned n = 0; presence != QR_ABSENT && (r = rule(w, role, layer, n, name)); n++) {
+    for (unsigned n = 0; presence != QR_ABSENT && (r = qr_tensor_rule(w, role, layer, n, name));
+         n++) {
         if (find_tensor(w, role, layer, r, name, used, &tensor)) {
             QR_TRY(bind(w, role, layer, r, tensor, err));
             return tensor_per_expert(r) ? bind_experts(w, role, layer, r, used, err) : QUIRE_OK;
@@ -396,6 +324,18 @@ static bool is_mtp(const struct qr_weights *w, const char *name)
            strtoul(name + n, NULL, 10) - w->config.n_layers < w->config.n_mtp_layers;
 }
 
+/* Whether a head of multi-token prediction accounts for the tensor: tensors of the model, and the
+ * head's copies of its embedding and output matrix, which are equal. */
+static bool is_known_to_mtp(const struct qr_weights *w, const char *name)
+{
+    static const char *const copies[] = { "*.embed_tokens.weight", "*.shared_head.head.weight",
+                                          "*.shared_head_head.weight", NULL };
+    char own[64];
+    const char *layers = w->gguf ? "blk." : w->arch->hf_mtp_layers;
+    snprintf(own, sizeof own, "%.40s%u.", layers ? layers : "model.layers.", w->config.mtp.layer);
+    return w->config.mtp.in_use && (strncmp(name, own, strlen(own)) != 0 || in_list(copies, name));
+}
+
 static quire_status report_unused(const struct qr_weights *w, const uint8_t *used,
                                   const struct qr_unknown_policy *policy, struct quire_error *err)
 {
@@ -403,7 +343,7 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
         if (!used[i] && !in_list(ignored, t.name) && !in_list(w->arch->ignored_tensors, t.name) &&
-            !is_mtp(w, t.name) && !qr_is_kv_scale(t.name))
+            !is_mtp(w, t.name) && !is_known_to_mtp(w, t.name) && !qr_is_kv_scale(t.name))
             QR_TRY(qr_unknown_report(policy, err,
                                      "tensor %.80s does not belong to a model of family %s as its "
                                      "configuration describes it",
@@ -424,7 +364,7 @@ static void detect_conv_thirds(struct qr_weights *w)
     char name[QR_NAME_MAX];
     size_t tensor;
     const struct qr_name_rule *rule_q =
-        layer < w->config.n_layers ? rule(w, QR_W_REC_CONV_Q, layer, 0, name) : NULL;
+        layer < w->config.n_layers ? qr_tensor_rule(w, QR_W_REC_CONV_Q, layer, 0, name) : NULL;
     if (!rule_q || rule_q->slice != QR_SLICE_ALL || width % 3 != 0 ||
         !qr_weights_source_find(w, name, &tensor))
         return;
@@ -478,6 +418,17 @@ static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
     return QUIRE_OK;
 }
 
+/* A file may leave out the heads that its configuration announces. */
+static quire_status check_mtp(const struct qr_weights *w, struct quire_error *err)
+{
+    char name[QR_NAME_MAX] = "";
+    size_t tensor;
+    if (qr_tensor_rule(w, QR_W_MTP_PROJ, 0, 0, name) && qr_weights_source_find(w, name, &tensor))
+        return QUIRE_OK;
+    return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                   "the model has no head of multi-token prediction: tensor %s is missing", name);
+}
+
 quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
                                  struct quire_error *err)
 {
@@ -491,10 +442,12 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tensor map of %u layers",
                        qr_model_total_layers(&w->config));
     }
-    choose_prefix(w);
+    qr_tensor_choose_prefix(w);
     detect_conv_thirds(w);
     mark_shared_kv(w, used);
-    quire_status s = map_all_roles(w, used, err);
+    quire_status s = w->config.mtp.in_use ? check_mtp(w, err) : QUIRE_OK;
+    if (s == QUIRE_OK)
+        s = map_all_roles(w, used, err);
     if (s == QUIRE_OK)
         s = set_outputs(w, err);
     if (s == QUIRE_OK)

@@ -13,9 +13,4 @@ struct qr_unknown_policy;
 quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
                                  struct quire_error *err);
 
-/* Writes the name as the rules of a family have it, of a tensor of a Hugging Face checkpoint with
- * the nth (from 0) prefix of its language model; "" if the name lacks that prefix. False when there
- * are no more prefixes. */
-bool qr_tensor_map_plain_name(size_t nth, const char *name, char plain[QR_NAME_MAX]);
-
 #endif

@@ -53,6 +53,7 @@ struct qr_weights_params {
     bool expand_latent; /* models with latent attention: W_UK in both forms */
     bool allow_unknown; /* unknown keys and tensors are warnings instead of errors */
     bool strict;        /* trailing bytes are errors, not warnings */
+    bool mtp;           /* the first head of multi-token prediction instead of the model */
 };
 
 /* The weight source: files, configuration and tensor map of a model. */

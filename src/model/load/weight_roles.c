@@ -149,6 +149,9 @@ static const struct {
     [QR_W_REC_B_NORM] = { "rec_b_norm", NONE, REC_STATE },
     [QR_W_REC_C_NORM] = { "rec_c_norm", NONE, REC_STATE },
     [QR_W_REC_NORM] = { "rec_norm", NONE, REC_NORM },
+    [QR_W_REC_MIX_K] = { "rec_mix_k", NONE, HIDDEN },
+    [QR_W_REC_MIX_V] = { "rec_mix_v", NONE, HIDDEN },
+    [QR_W_REC_MIX_Z] = { "rec_mix_z", NONE, HIDDEN },
     [QR_W_BLOCK_NORM] = { "block_norm", NONE, BLOCK_IN },
     [QR_W_BLOCK_OUT] = { "block_out", HIDDEN, HIDDEN },
     [QR_W_LOW_RANK_Q_A] = { "low_rank_q_a", LOW_RANK, BLOCK_IN },
@@ -160,6 +163,9 @@ static const struct {
     [QR_W_LOW_RANK_FFN_A] = { "low_rank_ffn_a", LOW_RANK, HIDDEN },
     [QR_W_LOW_RANK_GATE_B] = { "low_rank_gate_b", FFN, LOW_RANK },
     [QR_W_LOW_RANK_UP_B] = { "low_rank_up_b", FFN, LOW_RANK },
+    [QR_W_MTP_EMBD_NORM] = { "mtp_embd_norm", NONE, HIDDEN },
+    [QR_W_MTP_HIDDEN_NORM] = { "mtp_hidden_norm", NONE, HIDDEN },
+    [QR_W_MTP_PROJ] = { "mtp_proj", HIDDEN, BLOCK_IN },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
@@ -169,6 +175,9 @@ static const struct {
     [QR_W_FFN_DOWN] = { "ffn_down", HIDDEN, FFN },
     [QR_W_FFN_DOWN_BIAS] = { "ffn_down_bias", NONE, HIDDEN },
     [QR_W_FFN_SUB_NORM] = { "ffn_sub_norm", NONE, FFN },
+    [QR_W_FFN_Z] = { "ffn_z", HIDDEN, HIDDEN },
+    [QR_W_FFN_MIX_UP] = { "ffn_mix_up", NONE, HIDDEN },
+    [QR_W_FFN_MIX_Z] = { "ffn_mix_z", NONE, HIDDEN },
     [QR_W_FFN_XIELU_P] = { "ffn_xielu_p", NONE, ONE },
     [QR_W_FFN_XIELU_N] = { "ffn_xielu_n", NONE, ONE },
     [QR_W_FFN_XIELU_BETA] = { "ffn_xielu_beta", NONE, ONE },
@@ -233,9 +242,11 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_X:
     case QR_W_REC_OUT:
     case QR_W_BLOCK_OUT:
+    case QR_W_MTP_PROJ:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
+    case QR_W_FFN_Z:
     case QR_W_ROUTER:
     case QR_W_SHARED_ROUTER:
     case QR_W_SHARED_GATE:

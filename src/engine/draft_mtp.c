@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* draft_mtp.c - drafts of requests from the model's own head of multi-token prediction. */
+#include "engine/draft_mtp.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/keyed_hash.h"
+#include "engine/constraint.h"
+#include "engine/request.h"
+#include "engine/rope_variant.h"
+#include "engine/scheduler_rope.h"
+#include "engine/step.h"
+#include <string.h>
+
+enum { RETRY_TOKENS = 64 }; /* of a request for which the KV cache was full, before the next try */
+
+static bool can_draft(const struct qr_request *r) { return r->draft && !r->embeddings; }
+
+/* ---- The hidden states of a step */
+
+float *qr_mtp_step_hidden(struct quire_engine *e)
+{
+    if (!qr_mtp_in_use(e))
+        return NULL;
+    for (uint32_t i = 0; i < e->scheduler.n_step; i++)
+        if (can_draft(qr_request_of(e->scheduler.step[i])))
+            return e->draft_model->step_hidden;
+    return NULL;
+}
+
+void qr_mtp_record_step(struct quire_engine *e, const float *hidden)
+{
+    if (!qr_mtp_in_use(e))
+        return;
+    e->draft_model->hidden_rows = hidden;
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++)
+        qr_request_of(e->scheduler.running[i])->n_hidden = 0;
+    for (uint32_t i = 0; hidden && i < e->scheduler.n_step; i++) {
+        const struct qr_task *task = e->scheduler.step[i];
+        struct qr_request *r = qr_request_of(e->scheduler.step[i]);
+        r->hidden_row = (uint32_t)e->batch.query_start_loc[i];
+        r->hidden_first = task->n_computed;
+        r->n_hidden = can_draft(r) ? task->n_step + task->n_step_draft : 0;
+    }
+}
+
+/* End of the positions that the head can compute: their hidden states come from the last step, and
+ * the next token is known. Rows of rejected drafts lie behind it. 0: there are none. */
+static uint32_t known_end(const struct qr_request *r)
+{
+    const uint32_t end = r->hidden_first + r->n_hidden, next = r->task.n_tokens - 1;
+    if (r->n_hidden == 0 || next <= r->hidden_first)
+        return 0;
+    return end < next ? end : next;
+}
+
+uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r)
+{
+    const struct qr_draft_model *d = e->draft_model;
+    const uint32_t n = r->task.n_tokens - 1; /* the head's tokens; the last draft is not computed */
+    if (r->task.n_tokens < r->draft_model_retry_at || known_end(r) != n || n > d->memory.max_tokens)
+        return 0;
+    return d->memory.max_tokens - n + 1;
+}
+
+/* ---- Sequences */
+
+/* The first token is not among the head's, and hidden states depend on the adapter. */
+static uint64_t salt_of(const struct qr_request *r)
+{
+    const uint64_t key[] = { (uint64_t)(uint32_t)r->tokens[0], r->task.adapter_key };
+    return qr_hash_bytes(r->task.salt, key, sizeof key);
+}
+
+static void set_tokens(struct qr_request *r)
+{
+    r->draft_task.tokens = r->tokens + r->mtp_base + 1;
+    r->draft_task.n_tokens = r->task.n_tokens - 1 - r->mtp_base;
+    r->draft_task.n_prompt =
+        r->task.n_prompt > r->mtp_base + 1 ? r->task.n_prompt - 1 - r->mtp_base : 0;
+}
+
+/* Opens the sequence of a request from position `base` on. False: all sequences are open. */
+static bool begin(struct qr_draft_model *d, struct qr_request *r, uint32_t base,
+                  uint32_t n_reusable)
+{
+    r->draft_task = (struct qr_task){ 0 };
+    r->mtp_base = base;
+    set_tokens(r);
+    const struct qr_sequence_prefix prefix = {
+        .tokens = r->draft_task.tokens,
+        .n_reusable = n_reusable,
+        .salt = salt_of(r),
+        .variant =
+            qr_rope_variant(d->model, qr_scheduler_rope_length(&d->scheduler, &r->draft_task, 0)),
+    };
+    r->draft_task.sequence = qr_sequence_begin(&d->memory, &prefix);
+    if (!r->draft_task.sequence)
+        return false;
+    if (base)
+        qr_sequence_stop_indexing(r->draft_task.sequence);
+    d->requests[d->n_requests++] = r;
+    return true;
+}
+
+/* Opens a sequence with the prefix that the cache has, if it reaches to the first known position,
+ * else one that begins there. */
+static bool begin_known(struct quire_engine *e, struct qr_request *r, uint32_t end)
+{
+    struct qr_draft_model *d = e->draft_model;
+    const uint32_t first = r->hidden_first;
+    if (!begin(d, r, 0, r->task.no_reuse ? 0 : end - 1))
+        return false;
+    if (r->draft_task.sequence->n_tokens >= first)
+        return true;
+    qr_draft_model_end(e, r);
+    return begin(d, r, first, 0);
+}
+
+/* Makes the sequence of a request such that the rows up to `end` continue it. */
+static bool update_sequence(struct quire_engine *e, struct qr_request *r, uint32_t end)
+{
+    struct qr_draft_model *d = e->draft_model;
+    struct qr_task *t = &r->draft_task;
+    if (t->sequence) {
+        set_tokens(r);
+        const uint32_t length = qr_scheduler_rope_length(&d->scheduler, t, t->sequence->n_tokens);
+        const bool gap = r->mtp_base + t->sequence->n_tokens < r->hidden_first,
+                   other = qr_rope_variant(d->model, length) != t->sequence->variant;
+        if (other && qr_rope_is_dynamic(d->model))
+            qr_sequence_stop_indexing(t->sequence);
+        if (gap || (other && !qr_rope_is_dynamic(d->model)))
+            qr_draft_model_end(e, r);
+    }
+    if (!t->sequence && !begin_known(e, r, end))
+        return false;
+    t->n_computed = t->sequence->n_tokens;
+    return r->mtp_base + t->n_computed < end;
+}
+
+/* ---- The passes of a step */
+
+/* Adds the rows of a request up to position `end` to the first pass. */
+static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
+{
+    struct qr_draft_model *d = e->draft_model;
+    struct qr_task *t = &r->draft_task;
+    const size_t width = e->hidden_size;
+    const uint32_t first = r->mtp_base + t->n_computed, n = end - first;
+    if (end - r->mtp_base != t->n_tokens)
+        r->n_model_draft = 0;
+    const uint32_t ahead = r->n_model_draft ? r->n_model_draft - 1 : 0;
+    if (end - r->mtp_base + ahead > d->memory.max_tokens ||
+        qr_sequence_reserve(&d->memory, t->sequence, n + ahead, NULL) != QUIRE_OK) {
+        r->draft_model_retry_at = r->task.n_tokens + RETRY_TOKENS;
+        r->n_model_draft = 0;
+        qr_draft_model_end(e, r);
+        return;
+    }
+    memcpy(d->hidden_in + d->n_rows * width,
+           d->hidden_rows + (r->hidden_row + first - r->hidden_first) * width,
+           n * width * sizeof *d->hidden_in);
+    d->n_rows += n;
+    t->n_step = n;
+    t->pools = r->n_model_draft == 0; /* no logits */
+    d->scheduler.step[d->scheduler.n_step++] = t;
+}
+
+static void plan_first(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
+    d->scheduler.n_step = d->n_rows = 0;
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
+        struct qr_request *r = qr_request_of(e->scheduler.running[i]);
+        const uint32_t end = can_draft(r) ? known_end(r) : 0;
+        if (end && r->task.n_tokens >= r->draft_model_retry_at && update_sequence(e, r, end))
+            plan(e, r, end);
+        else
+            r->n_model_draft = 0;
+        r->n_hidden = 0; /* used up */
+    }
+}
+
+static quire_status run_pass(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
+    QR_TRY(qr_batch_build(&d->batch, &d->scheduler, NULL));
+    d->batch.previous_hidden = d->hidden_in;
+    QR_TRY(qr_forward(d->context, &d->team_size, &d->batch, d->logits, d->hidden_out, NULL));
+    e->counters.draft_model_steps++;
+    e->counters.draft_model_tokens += d->batch.n_tokens;
+    return QUIRE_OK;
+}
+
+static void commit_first(struct qr_draft_model *d)
+{
+    for (uint32_t i = 0; i < d->scheduler.n_step; i++) {
+        struct qr_task *t = d->scheduler.step[i];
+        qr_sequence_append(&d->memory, t->sequence, t->tokens, t->n_step);
+    }
+}
+
+/* Draws a token for every request of the pass that drafts. From the last row to the first, as in
+ * draft_model.c. */
+static void add_tokens(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
+    for (uint32_t i = d->batch.n_complete; i-- > 0;)
+        if (!d->batch.complete[i]->pools)
+            qr_draft_model_add_token(e, qr_draft_model_request(d->batch.complete[i]),
+                                     d->logits + (size_t)d->batch.first_logits[i] * d->vocab_size);
+}
+
+/* Plans a pass over the tokens that were just drafted, with the head's hidden states before them,
+ * of the requests that draft further ones. Their keys and values are computed again once the tokens
+ * are accepted and the model's hidden states are known. */
+static void plan_next(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
+    const size_t width = e->hidden_size;
+    d->scheduler.n_step = d->n_rows = 0;
+    for (uint32_t i = 0; i < d->batch.n_complete; i++) {
+        struct qr_task *t = d->batch.complete[i];
+        const struct qr_request *r = qr_draft_model_request(t);
+        if (t->pools || r->task.n_draft >= r->n_model_draft)
+            continue;
+        memcpy(d->hidden_in + d->n_rows++ * width,
+               d->hidden_out + d->batch.logits_rows[d->batch.first_logits[i]] * width,
+               width * sizeof *d->hidden_in);
+        t->n_tokens = r->task.n_tokens + r->task.n_draft - 1 - r->mtp_base;
+        t->n_computed = t->n_tokens - 1;
+        t->n_step = 1;
+        d->scheduler.step[d->scheduler.n_step++] = t;
+    }
+}
+
+void qr_mtp_run(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
+    qr_draft_model_end_preempted(e);
+    plan_first(e);
+    for (bool first = true; d->scheduler.n_step; first = false) {
+        const double begin_time = qr_clock_now();
+        if (run_pass(e) != QUIRE_OK)
+            break;
+        if (first)
+            commit_first(d);
+        add_tokens(e);
+        if (d->batch.n_logits == d->batch.n_seqs)
+            qr_step_cost_record(&d->step_cost, d->batch.n_seqs, qr_clock_now() - begin_time);
+        plan_next(e);
+    }
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
+        struct qr_request *r = qr_request_of(e->scheduler.running[i]);
+        qr_constraint_drop_draft(r);
+        if (r->n_model_draft)
+            r->n_model_draft = r->task.n_draft;
+    }
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* draft_mtp.h - drafts of requests from the model's own head of multi-token prediction (MTP).
+ *
+ * The head is a draft model of one layer (struct qr_draft_model with `mtp`). Its row for position i
+ * of a request reads the token at i + 1 and the model's hidden state at i, which exists only from
+ * the step that computed position i until the next one. So the head computes the rows of a step at
+ * the beginning of the next step, for every request that may draft, and in the same pass the first
+ * drafted token; for further ones it reads its own hidden state.
+ *
+ * The sequence of a request in the head's KV cache has the tokens from position mtp_base + 1 on.
+ * mtp_base is 0, or, where hidden states are missing, because the model took a prefix from its
+ * cache that the head does not have, the first position with one: the head then attends to later
+ * positions only. Rotary embedding is relative, so the shift changes nothing else.
+ *
+ * As with a draft model, what the head computes influences the speed only. */
+#ifndef QR_ENGINE_DRAFT_MTP_H
+#define QR_ENGINE_DRAFT_MTP_H
+#include "engine/draft_model.h"
+
+static inline bool qr_mtp_in_use(const struct quire_engine *e)
+{
+    return e->draft_model && e->draft_model->mtp;
+}
+
+/* Where the planned step has to store the final hidden states of its rows; NULL: nowhere. */
+float *qr_mtp_step_hidden(struct quire_engine *e);
+
+/* Notes which rows of hidden, [max_step_tokens][hidden_size], belong to which request, after a step
+ * and before its tokens are committed. hidden is read until the next step. */
+void qr_mtp_record_step(struct quire_engine *e, const float *hidden);
+
+/* Largest number of tokens that the head can draft for a request that decodes; 0: none now. */
+uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r);
+
+/* Computes the rows of the last step, and drafts up to n_model_draft tokens for every running
+ * request, in its `draft` and task.n_draft; sets n_model_draft to their number. */
+void qr_mtp_run(struct quire_engine *e);
+
+#endif

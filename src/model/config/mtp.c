@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mtp.c - the configuration of a head of multi-token prediction: one layer with attention. */
+#include "model/config/mtp.h"
+#include "base/error.h"
+#include "model/arch/arch.h"
+
+quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struct qr_arch *arch,
+                                        bool gguf, struct quire_error *err)
+{
+    const bool behind = gguf || !arch->hf_mtp_layers;
+    uint32_t last = cfg->n_layers;
+    if (!(gguf ? arch->gguf_mtp_names : arch->hf_mtp_names))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "quire knows no heads of multi-token prediction of family %s", cfg->arch);
+    if (behind && cfg->n_mtp_layers == 0)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "the model has no head of multi-token prediction: %s is 0 or missing",
+                       gguf ? "nextn_predict_layers" : "num_nextn_predict_layers");
+    while (last > 0 && cfg->layers[last - 1].mixer != QR_MIXER_ATTENTION)
+        last--;
+    if (last == 0)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "family %s: no layer has attention alone",
+                       cfg->arch);
+    const bool moe = cfg->layers[cfg->n_layers - 1].moe;
+    cfg->layers[0] = cfg->layers[last - 1];
+    cfg->layers[0].moe = moe;
+    cfg->mtp = (struct qr_mtp_config){ .in_use = true,
+                                       .hidden_first = arch->mtp_hidden_first,
+                                       .layer = behind ? cfg->n_layers : 0 };
+    cfg->n_layers = 1;
+    cfg->n_mtp_layers = 0;
+    cfg->recurrent.kind = QR_RECURRENT_NONE;
+    return QUIRE_OK;
+}

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_draft_mtp.c - heads of multi-token prediction: opening, tensors, steps; speculative decoding
+ * with them gives the same answers in fewer steps, whatever becomes of the drafts. */
+#include "engine/draft_mtp.h"
+#include "engine_requests.h"
+#include "test_mtp.h"
+#include <math.h>
+
+static quire_status open_model_of(struct quire_model *mtp_of, struct quire_model **out,
+                                  struct quire_error *err)
+{
+    struct quire_model_params p;
+    quire_model_params_init(&p, sizeof p);
+    p.path = dir;
+    p.mtp_of = mtp_of;
+    *err = (struct quire_error)QUIRE_ERROR_INIT;
+    return quire_model_open(&p, out, err);
+}
+
+/* ---- Opening */
+
+static bool belongs_to_head(const struct family *of, const char *name)
+{
+    const char *const whole[] = { of->embd, of->hidden, of->proj, of->norm };
+    for (size_t i = 0; i < 4; i++)
+        if (*whole[i] == '=' && strcmp(whole[i] + 1, name) == 0)
+            return true;
+    return strncmp(name, of->layer, strlen(of->layer)) == 0;
+}
+
+/* Every tensor of a head is required, and its shape. The model opens without them. */
+static void test_tensors(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int k = 0; k < N_FAMILIES; k++) {
+        struct folder f;
+        struct quire_error err;
+        struct quire_model *base, *head;
+        read_family(&f, &families[k]);
+        write_folder(&f, none, none);
+        assert_status(QUIRE_OK, open_model_of(NULL, &base, &err));
+        assert_status(QUIRE_OK, open_model_of(base, &head, &err));
+        assert_int_equal(quire_model_close(base), QUIRE_E_BUSY);
+        assert_status(QUIRE_OK, quire_model_close(head));
+        size_t n = 0;
+        for (size_t i = 0; i < f.n; i++) {
+            if (!belongs_to_head(&families[k], f.t[i].name))
+                continue;
+            n++;
+            write_folder(&f, i, none);
+            const quire_status s = open_model_of(base, &head, &err);
+            assert_int_equal(s,
+                             strstr(err.msg, "has no head") ? QUIRE_E_UNSUPPORTED : QUIRE_E_FORMAT);
+            char first[160]; /* of two names for a role, the message contains the first */
+            snprintf(first, sizeof first, "%s", f.t[i].name);
+            replace(first, sizeof first, "shared_experts", "shared_expert");
+            assert_non_null(strstr(err.msg, first));
+            write_folder(&f, none, i);
+            assert_int_equal(open_model_of(base, &head, &err), QUIRE_E_FORMAT);
+            assert_non_null(strstr(err.msg, f.t[i].name));
+        }
+        assert_true(n > 12);
+        assert_status(QUIRE_OK, quire_model_close(base));
+        free_folder(&f);
+    }
+}
+
+static void test_bad_params(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_error err;
+    struct quire_model *base, *head, *other;
+    struct quire_model_info info = { .struct_size = sizeof info };
+    write_family(&families[DEEPSEEK]);
+    assert_status(QUIRE_OK, open_model_of(NULL, &base, &err));
+    assert_status(QUIRE_OK, quire_model_get_info(base, &info));
+    assert_int_equal(info.is_mtp, 0);
+    assert_status(QUIRE_OK, open_model_of(base, &head, &err));
+    assert_status(QUIRE_OK, quire_model_get_info(head, &info));
+    assert_true(info.is_mtp == 1 && info.n_layers == 1 && info.state_bytes == 0);
+    assert_int_equal(info.token_weight_bytes, info.weight_bytes + 320 * 64 * sizeof(float));
+    assert_int_equal(open_model_of(head, &other, &err), QUIRE_E_INVALID_ARG);
+    assert_non_null(strstr(err.msg, "mtp_of"));
+    struct quire_model_params p;
+    quire_model_params_init(&p, sizeof p);
+    p.path = dir;
+    p.mtp_of = base;
+    p.pack_cache = "x";
+    assert_int_equal(quire_model_open(&p, &other, &err), QUIRE_E_INVALID_ARG);
+    assert_non_null(strstr(err.msg, "pack_cache"));
+    assert_status(QUIRE_OK, quire_model_close(head));
+    write_family(&families[MIMO]); /* other files than the model's */
+    assert_int_equal(open_model_of(base, &head, &err), QUIRE_E_MISMATCH);
+    assert_non_null(strstr(err.msg, "mtp_of"));
+    assert_status(QUIRE_OK, quire_model_close(base));
+}
+
+/* previous_hidden is required by heads and refused by others. */
+static void test_previous_hidden(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { N = 3, BLOCK = 16 };
+    struct quire_error err;
+    struct quire_model *m[2];
+    write_family(&families[MIMO]);
+    assert_status(QUIRE_OK, open_model_of(NULL, &m[0], &err));
+    assert_status(QUIRE_OK, open_model_of(m[0], &m[1], &err));
+    for (int i = 1; i >= 0; i--) {
+        struct quire_kv_group_config group = { 0 };
+        uint32_t n;
+        struct quire_kv_cache *kv;
+        struct quire_context *context;
+        int32_t table[1];
+        assert_status(QUIRE_OK, quire_model_kv_groups(m[i], &group, 1, &n));
+        group.n_blocks = 1;
+        group.k_dtype = group.v_dtype = QUIRE_KV_F32;
+        const struct quire_kv_params kp = {
+            .struct_size = sizeof kp, .block_size = BLOCK, .groups = &group, .n_groups = 1
+        };
+        assert_status(QUIRE_OK, quire_kv_create(&kp, &kv, &err));
+        assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, -1, 1, table, &err));
+        struct quire_context_params cp;
+        quire_context_params_init(&cp, sizeof cp);
+        cp.kv = kv;
+        assert_status(QUIRE_OK, quire_context_create(m[i], &cp, &context, &err));
+        const int32_t starts[] = { 0, N }, len = N, ids[N] = { 3, 4, 5 };
+        const int64_t slots[N] = { table[0] * BLOCK, table[0] * BLOCK + 1, table[0] * BLOCK + 2 };
+        struct quire_attention_batch_group g = { .block_table = table,
+                                                 .max_blocks = 1,
+                                                 .slot_mapping = slots };
+        const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                     .n_seqs = 1,
+                                                     .query_start_loc = starts,
+                                                     .seq_lens = &len,
+                                                     .n_groups = 1,
+                                                     .groups = &g };
+        static float hidden[N * 64];
+        struct quire_forward_args args = { .struct_size = sizeof args,
+                                           .batch = &batch,
+                                           .token_ids = ids,
+                                           .previous_hidden = i ? NULL : hidden };
+        assert_int_equal(quire_context_forward(context, &args, &err), QUIRE_E_INVALID_ARG);
+        assert_non_null(strstr(err.msg, "previous_hidden"));
+        args.previous_hidden = i ? hidden : NULL;
+        assert_status(QUIRE_OK, quire_context_forward(context, &args, &err));
+        quire_context_destroy(context);
+        quire_kv_destroy(kv);
+        assert_status(QUIRE_OK, quire_model_close(m[i]));
+    }
+}
+
+/* ---- The engine */
+
+static struct quire_engine_params mtp_params(void)
+{
+    struct quire_engine_params p = params_for("");
+    p.model_path = dir;
+    p.context_length = 256;
+    p.max_draft_tokens = 64;
+    p.max_requests = 32;
+    p.target_itl = INFINITY; /* chunks do not depend on measured times */
+    p.flags = QUIRE_ENGINE_MTP;
+    return p;
+}
+
+static struct quire_engine_stats stats_of(struct quire_engine *e)
+{
+    struct quire_engine_stats s;
+    quire_engine_stats_init(&s, sizeof s);
+    assert_status(QUIRE_OK, quire_engine_get_stats(e, &s));
+    return s;
+}
+
+static void assert_all_free(struct quire_engine *e)
+{
+    const struct qr_sequence_memory *memories[] = { &e->memory, &e->draft_model->memory };
+    for (int i = 0; i < 2; i++)
+        for (uint32_t g = 0; g < memories[i]->n_groups; g++) {
+            struct quire_kv_group_config config;
+            assert_status(QUIRE_OK, quire_kv_get_group(memories[i]->kv, g, &config, NULL));
+            assert_int_equal(qr_sequence_blocks_available(memories[i], g), config.n_blocks);
+        }
+    assert_int_equal(e->draft_model->n_requests, 0);
+}
+
+static struct quire_request_params fixed(const int32_t *tokens, size_t n, uint32_t max_tokens,
+                                         const struct quire_sampling_params *sampling)
+{
+    struct quire_request_params p = greedy("", max_tokens);
+    p.text = NULL;
+    p.text_size = 0;
+    p.tokens = tokens;
+    p.n_tokens = n;
+    p.sampling = sampling;
+    p.flags = QUIRE_REQUEST_IGNORE_EOS | QUIRE_REQUEST_FIXED_DRAFT;
+    return p;
+}
+
+static struct quire_sampling_params sampling_of(float temperature, uint64_t number)
+{
+    struct quire_sampling_params s;
+    quire_sampling_params_init(&s, sizeof s);
+    s.temperature = temperature;
+    s.seed = number;
+    s.presence_penalty = temperature > 0 ? 0 : 1; /* keeps prompt lookup from finding repeats */
+    return s;
+}
+
+enum { PROMPT = 150 };
+static int32_t prompt[PROMPT];
+
+static void make_prompt(uint32_t number)
+{
+    for (uint32_t i = 0; i < PROMPT; i++)
+        prompt[i] = (int32_t)(3 + (i * 7 + i / 11 * number) % 251);
+}
+
+/* The same answers as without drafts, for every family, depth and temperature. */
+static void test_same_answers(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static struct result plain, drafted;
+    for (int k = 0; k < N_FAMILIES; k++) {
+        write_family(&families[k]);
+        const struct quire_engine_params ep = mtp_params();
+        struct quire_engine *e = open_with(&ep);
+        assert_true(e->info.draft_weight_bytes > 0 && e->info.draft_kv_bytes > 0);
+        for (uint32_t i = 0; i < 6; i++) {
+            make_prompt(i);
+            const struct quire_sampling_params s = sampling_of(i ? 1.0f : 0, i);
+            struct quire_request_params p = fixed(prompt, 20 + 21 * i, 60, &s);
+            generate(e, &p, &plain);
+            p.draft_tokens = 1 + i;
+            p.flags |= i % 2 ? QUIRE_REQUEST_NO_REUSE : 0;
+            generate(e, &p, &drafted);
+            assert_same(&plain, &drafted);
+        }
+        const struct quire_engine_stats stats = stats_of(e);
+        assert_true(stats.model_accepted_tokens > 0);
+        assert_true(stats.model_accepted_tokens < stats.model_drafted_tokens);
+        assert_all_free(e);
+        quire_engine_close(e);
+    }
+}
+
+/* Many requests at a time, in chunks, with little memory for them and for the head: sequences are
+ * preempted, take prefixes from both caches or from one of them alone, and lack memory. */
+static void test_many(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { N = 12 };
+    static struct result plain[N], drafted[N];
+    for (int k = 0; k < N_FAMILIES; k++)
+        for (int small = 0; small < 2; small++) {
+            write_family(&families[k]);
+            struct quire_engine_params ep = mtp_params();
+            ep.max_step_tokens = 32;
+            ep.max_seqs = 4;
+            ep.block_size = 16;
+            ep.cache_tokens = 512;
+            ep.draft_cache_tokens = small ? 256 : 1024;
+            struct quire_engine *e = open_with(&ep);
+            for (int drafts = 0; drafts < 2; drafts++) {
+                quire_request_id ids[N];
+                for (uint32_t i = 0; i < N; i++) {
+                    make_prompt(i / 3);
+                    const struct quire_sampling_params s = sampling_of(i % 2 ? 1.0f : 0, i);
+                    struct quire_request_params p = fixed(prompt, 40 + 9 * i, 30 + i, &s);
+                    p.flags = QUIRE_REQUEST_IGNORE_EOS;
+                    p.flags |= i % 3 ? QUIRE_REQUEST_FIXED_DRAFT : 0;
+                    p.draft_tokens = drafts ? 1 + i % 5 : 0;
+                    ids[i] = submit(e, &p);
+                }
+                run_to_completion(e, ids, N, drafts ? drafted : plain);
+            }
+            for (int i = 0; i < N; i++)
+                assert_same(&plain[i], &drafted[i]);
+            const struct quire_engine_stats stats = stats_of(e);
+            assert_true(stats.model_accepted_tokens > 0);
+            assert_all_free(e);
+            quire_engine_close(e);
+        }
+}
+
+/* The head computes every position once, and one pass per drafted token: the first of them with
+ * the rows of the last step. */
+static void test_passes(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { N = 40, K = 3 };
+    static struct result r;
+    write_family(&families[MIMO]);
+    const struct quire_engine_params ep = mtp_params();
+    struct quire_engine *e = open_with(&ep);
+    const struct quire_sampling_params s = sampling_of(1, 3);
+    make_prompt(1);
+    struct quire_request_params p = fixed(prompt, 100, N, &s);
+    p.draft_tokens = K;
+    generate(e, &p, &r);
+    const struct quire_engine_stats stats = stats_of(e);
+    const uint64_t computed = 100 + N - 2; /* positions with a hidden state and a next token */
+    assert_true(stats.draft_model_tokens <= computed + stats.model_drafted_tokens);
+    assert_true(stats.draft_model_steps <= stats.n_steps + stats.model_drafted_tokens);
+    assert_int_equal(stats.n_steps, N - stats.model_accepted_tokens - stats.lookup_accepted_tokens);
+    quire_engine_close(e);
+}
+
+static void bad_engine(const struct quire_engine_params *p, quire_status want, const char *text)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_engine *e;
+    const quire_status s = quire_engine_open(p, &e, &err);
+    if (s != want || !strstr(err.msg, text))
+        print_error("%s \"%s\"\n", quire_status_name(s), err.msg);
+    assert_int_equal(s, want);
+    assert_non_null(strstr(err.msg, text));
+}
+
+static void test_bad_engine(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    write_family(&families[MIMO]);
+    struct quire_engine_params p = mtp_params();
+    p.max_draft_tokens = 0;
+    bad_engine(&p, QUIRE_E_INVALID_ARG, "QUIRE_ENGINE_MTP is given, but max_draft_tokens is 0");
+    p = mtp_params();
+    p.draft_model_path = "x";
+    bad_engine(&p, QUIRE_E_INVALID_ARG, "QUIRE_ENGINE_MTP and draft_model_path");
+    p = params_for("llama-bf16.gguf");
+    p.max_draft_tokens = 8;
+    p.flags = QUIRE_ENGINE_MTP;
+    bad_engine(&p, QUIRE_E_UNSUPPORTED, "QUIRE_ENGINE_MTP: quire knows no heads of multi-token");
+    p = params_for("../gguf_2026/qwen3_next-bf16.gguf");
+    p.max_draft_tokens = 8;
+    p.flags = QUIRE_ENGINE_MTP;
+    bad_engine(&p, QUIRE_E_UNSUPPORTED, "nextn_predict_layers is 0 or missing");
+}
+
+/* A host opens model, head and tokenizer. */
+static void test_host_opens(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static struct result plain, drafted;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_model *models[2], *heads[2];
+    struct quire_tokenizer *tokenizer;
+    struct quire_tokenizer_params tp = { .struct_size = sizeof tp };
+    write_family(&families[QWEN]);
+    assert_status(QUIRE_OK, quire_tokenizer_open(dir, &tp, &tokenizer, &err));
+    for (int i = 0; i < 2; i++) {
+        assert_status(QUIRE_OK, open_model_of(NULL, &models[i], &err));
+        assert_status(QUIRE_OK, open_model_of(models[i], &heads[i], &err));
+    }
+    struct quire_engine_params p = mtp_params();
+    p.model_path = NULL;
+    p.model = models[0];
+    p.tokenizer = p.draft_tokenizer = tokenizer;
+    bad_engine(&p, QUIRE_E_INVALID_ARG, "give its head as draft_model");
+    p.flags = 0;
+    bad_engine(&p, QUIRE_E_INVALID_ARG, "draft_tokenizer is given without draft_model");
+    p.draft_model = heads[1];
+    p.draft_tokenizer = tokenizer;
+    bad_engine(&p, QUIRE_E_MISMATCH, "head of multi-token prediction of another model");
+    p.draft_model = heads[0];
+    struct quire_engine *e = open_with(&p);
+    const struct quire_sampling_params s = sampling_of(1, 9);
+    make_prompt(2);
+    struct quire_request_params request = fixed(prompt, 50, 50, &s);
+    generate(e, &request, &plain);
+    request.draft_tokens = 4;
+    generate(e, &request, &drafted);
+    assert_same(&plain, &drafted);
+    assert_true(stats_of(e).model_drafted_tokens > 0);
+    quire_engine_close(e);
+    for (int i = 0; i < 2; i++) {
+        assert_status(QUIRE_OK, quire_model_close(heads[i]));
+        assert_status(QUIRE_OK, quire_model_close(models[i]));
+    }
+    quire_tokenizer_close(tokenizer);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tensors),
+        cmocka_unit_test(test_bad_params),
+        cmocka_unit_test(test_previous_hidden),
+        cmocka_unit_test(test_same_answers),
+        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_bad_engine),
+        cmocka_unit_test(test_host_opens),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
