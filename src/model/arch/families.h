@@ -33,6 +33,7 @@
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
+    X(gemma3n)                                                                                     \
     X(gemma4)                                                                                      \
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \

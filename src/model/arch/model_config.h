@@ -180,6 +180,8 @@ struct qr_layer_config {
     uint8_t mixer;         /* enum qr_mixer */
     bool no_ffn;           /* the layer ends after its mixer */
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    bool sparse_gate;      /* gates below gate_cutoff are 0 */
+    float gate_cutoff;     /* in standard deviations of a token's gates above their mean */
     bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
     struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
 };
@@ -231,6 +233,17 @@ struct qr_mla_config {
 struct qr_ple_config {
     uint32_t dim;        /* 0: none */
     uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
+};
+
+/* AltUp (arXiv 2301.13310): several residual streams of hidden_size, of which a layer computes one.
+ * A layer predicts all streams by a mixture of them, runs on the active one and corrects all by
+ * what it changed. The other streams start as projections of the first; the mean of all, after another
+ * projection, enters the final norm. */
+struct qr_altup_config {
+    uint32_t n_streams; /* 0: there is one residual stream */
+    uint32_t active;
+    float coef_clip;    /* bounds the weights of the correction; 0 = none */
+    bool correct_scale; /* per-layer embeddings read the corrected stream times ALTUP_SCALE */
 };
 
 /* Which projections have a bias vector. */
@@ -323,6 +336,10 @@ struct qr_model_config {
     struct qr_mla_config mla;
     struct qr_moe_config moe;
     struct qr_ple_config ple;
+    struct qr_altup_config altup;
+    /* LAuReL (arXiv 2411.07501): x = (x + p1(attn(h)) + h + norm(right(left(h)))) / sqrt(2), h the
+     * normed input of attention; 0 = none */
+    uint32_t laurel_rank;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
     struct qr_layer_config *layers;       /* [n_layers], then the encoder's [n_encoder_layers] */
 

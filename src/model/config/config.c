@@ -134,6 +134,14 @@ bool qr_model_has_experts(const struct qr_model_config *cfg)
     return false;
 }
 
+bool qr_model_has_sparse_gates(const struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        if (cfg->layers[i].sparse_gate)
+            return true;
+    return false;
+}
+
 uint64_t qr_recurrent_key_width(const struct qr_recurrent_config *r)
 {
     if (r->kind == QR_RECURRENT_SHORT_CONV) /* q and k gate the channels */

@@ -8,6 +8,7 @@
 #include "base/struct_size.h"
 #include "linear/batched.h"
 #include "model/forward/adapter_rows.h"
+#include "model/forward/altup.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/per_layer_embedding.h"
@@ -355,7 +356,7 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
 /* Whether two networks of a layer read the same residual stream. */
 static bool has_parallel(const struct qr_model_config *c)
 {
-    if (c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM)
+    if (c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM || c->laurel_rank)
         return true;
     for (uint32_t i = 0; i < c->n_layers; i++)
         if (c->layers[i].mixer == QR_MIXER_BOTH || (c->layers[i].moe && c->moe.beside_dense))
@@ -374,6 +375,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     ctx->sub2 = has_parallel(cfg) ? take_floats(c, rows, hidden) : NULL;
     reserve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
+    ctx->gates = qr_model_has_sparse_gates(cfg) ? take_floats(c, rows, cfg->max_ffn_size) : NULL;
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
     ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] || m->config->n_labels
                         ? take_floats(c, ctx->max_logits, hidden)
@@ -389,6 +391,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
     qr_ple_reserve(m, ctx, c);
+    qr_altup_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);

@@ -194,11 +194,13 @@ static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t 
 
 /* ---- Mapping */
 
-/* True if each expert has a tensor, with a number in its name. */
+/* True if each matrix of a stack has a tensor, with a number in its name. */
 static bool tensor_per_expert(const struct qr_name_rule *r)
 {
-    const char *layer = strstr(r->pattern, "%u");
-    return layer && strstr(layer + 2, "%u");
+    const char *number = strstr(r->pattern, "%u");
+    if (r->role < QR_W_FIRST_LAYER_ROLE)
+        return number != NULL;
+    return number && strstr(number + 2, "%u");
 }
 
 /* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
@@ -285,7 +287,7 @@ static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role,
     qr_weights_source_tensor(w, list[0], &first);
     for (uint32_t e = 1; e < stack->n_experts; e++) {
         char name[QR_NAME_MAX];
-        qr_rule_name(r, layer, e, name);
+        qr_rule_name(r, role < QR_W_FIRST_LAYER_ROLE ? e : layer, e, name);
         if (!w->gguf)
             apply_prefix(w, name);
         if (!qr_weights_source_find(w, name, &list[e]))
