@@ -23,7 +23,7 @@ families="llama llama3_rope llama_linear_rope llama_h256 mistral qwen2 qwen2_yar
 families_more="granite gpt2 gpt_neox bloom mpt falcon_new cohere2 olmo olmo2 nemotron stablelm starcoder2 phi ernie4_5
     glm4 gpt_bigcode gpt_neo gptj opt arcee cwm jais2 ministral3 vaultgemma youtu apertus bitnet
     gemma3n_text gemma4_text granite_swa minicpm3 nanochat qwen3_embedding"
-families_encoder="bert modernbert nomic_bert eurobert t5 bart" # encoders and encoder-decoders
+families_encoder="bert modernbert nomic_bert eurobert embedding_gemma t5 bart" # encoders and encoder-decoders
 # The reference adds the ALiBi biases twice. Only the newer style of config.json records that, by its version.
 families_new_style="falcon_alibi"
 # In native mode a rounded activation can change the expert that a router selects; no error bound holds then.

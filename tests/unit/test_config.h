@@ -202,6 +202,7 @@ static const char *const golden_dirs[] = {
     "minicpm3",
     "nanochat",
     "phimoe",
+    "embedding_gemma",
     "nomic_bert",
     "qwen3_embedding",
 };

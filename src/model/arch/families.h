@@ -21,6 +21,7 @@
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
     X(dots1)                                                                                       \
+    X(embedding_gemma)                                                                             \
     X(ernie4_5)                                                                                    \
     X(ernie4_5_moe)                                                                                \
     X(eurobert)                                                                                    \

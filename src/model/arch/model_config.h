@@ -93,7 +93,15 @@ struct qr_rope_config {
     const float *factors_short, *factors_long;
 };
 
-enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
+enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16, QR_MAX_DENSE = 4 };
+
+/* A dense layer behind the pooling of embeddings: act(W x + b). */
+struct qr_dense_config {
+    char folder[64]; /* of its tensors, in the model's folder; empty for GGUF files */
+    uint32_t in, out;
+    bool bias;
+    bool tanh; /* the activation function; else none */
+};
 
 /* Classification head of an encoder for whole sequences: out(f(x)), where x is the hidden state of
  * the first token, or with class_mean the mean of all. */
@@ -235,10 +243,10 @@ struct qr_ple_config {
     uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
 };
 
-/* AltUp (arXiv 2301.13310): several residual streams of hidden_size, of which a layer computes one.
- * A layer predicts all streams by a mixture of them, runs on the active one and corrects all by
- * what it changed. The other streams start as projections of the first; the mean of all, after another
- * projection, enters the final norm. */
+/* AltUp (arXiv 2301.13310): several residual streams of hidden_size. A layer predicts all streams by
+ * a mixture of them, runs on the active one and corrects all by what it changed. The other streams
+ * start as projections of the first; the mean of all, after another projection, enters the final
+ * norm. */
 struct qr_altup_config {
     uint32_t n_streams; /* 0: there is one residual stream */
     uint32_t active;
@@ -289,6 +297,8 @@ struct qr_model_config {
     /* what the author's embeddings need besides `pooling` and normalization, such as a dense layer
      * behind it, for messages; "" = nothing */
     char embedding_module[96];
+    uint32_t n_dense; /* dense layers behind the pooling */
+    struct qr_dense_config dense[QR_MAX_DENSE];
     enum qr_class_head class_head;
     uint32_t n_labels;   /* of the classification head; 0 without */
     bool class_mean;     /* its input is the mean of the hidden states */

@@ -66,6 +66,9 @@ extern const struct qr_name_rule qr_names_hf_llama[], qr_names_gguf[];
 /* Names of the low-rank projections of MLA. */
 extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 
+/* Names of the dense layers behind the pooling of embeddings. */
+extern const struct qr_name_rule qr_names_hf_dense[], qr_names_gguf_dense[];
+
 enum { QR_NAME_MAX = 128 };
 
 /* Writes the tensor name of a rule for a layer and an expert. */

@@ -32,6 +32,15 @@ enum qr_weight_role {
     QR_W_CLASS_DENSE_BIAS,
     QR_W_CLASS_OUT, /* [labels][hidden] */
     QR_W_CLASS_OUT_BIAS,
+    /* dense layers behind the pooling of embeddings, qr_dense_config: [out][in] */
+    QR_W_DENSE_0,
+    QR_W_DENSE_1,
+    QR_W_DENSE_2,
+    QR_W_DENSE_3,
+    QR_W_DENSE_0_BIAS,
+    QR_W_DENSE_1_BIAS,
+    QR_W_DENSE_2_BIAS,
+    QR_W_DENSE_3_BIAS,
     QR_W_PLE_EMBD,      /* [ple vocab][layers * ple dim]; per-layer embeddings, see qr_ple_config */
     QR_W_PLE_PROJ,      /* [layers * ple dim][hidden] */
     QR_W_PLE_NORM,      /* [ple dim] */

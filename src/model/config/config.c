@@ -92,6 +92,20 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
     return QUIRE_OK;
 }
 
+quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint32_t i,
+                                         struct quire_error *err)
+{
+    const struct qr_dense_config *d = &cfg->dense[i];
+    const uint32_t width = i ? cfg->dense[i - 1].out : cfg->hidden_size;
+    if (d->in != width || d->out == 0 || d->out > QR_CONFIG_MAX_HIDDEN)
+        return qr_fail(
+            err, QUIRE_E_FORMAT,
+            "dense layer %u behind the pooling has %u inputs and %u outputs, %u and 1 to "
+            "%d are allowed",
+            i, d->in, d->out, width, QR_CONFIG_MAX_HIDDEN);
+    return QUIRE_OK;
+}
+
 quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
                                       struct quire_error *err)
 {

@@ -78,6 +78,10 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
 quire_status qr_model_config_set_mla(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
                                      struct quire_error *err);
 
+/* Checks that dense layer i behind the pooling fits behind those before it. QUIRE_E_FORMAT. */
+quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint32_t i,
+                                         struct quire_error *err);
+
 /* Makes the last n decoder layers read keys and values of the last layer before them with the same
  * window. Requires the windows. QUIRE_E_FORMAT if there is none. */
 quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,

@@ -23,7 +23,7 @@ void qr_altup_predict(const struct qr_step *s, uint32_t i, const struct quire_te
  * scaled if the model does that, becomes the residual stream, which per-layer embeddings read. */
 void qr_altup_correct(const struct qr_step *s, uint32_t i, const struct quire_team *team);
 
-/* Adds the normed output of the per-layer embedding, rows of `sub`, to all streams but the first. */
+/* Adds the normed output of the per-layer embedding, `sub`, to all streams but the first. */
 void qr_altup_add(const struct qr_step *s, uint32_t i, const float *sub,
                   const struct quire_team *team);
 

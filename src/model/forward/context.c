@@ -14,6 +14,7 @@
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
+#include "model/load/weight_roles.h"
 #include "recurrent/state_pool.h"
 #include <quire/adapter.h>
 
@@ -190,7 +191,8 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
             size_t bytes = 0;
-            if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD || reads_gate(r) != gate)
+            if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD ||
+                qr_role_is_dense((enum qr_weight_role)r) || reads_gate(r) != gate)
                 continue;
             const size_t rows = i || r == QR_W_PLE_PROJ ? layer_rows : head_rows;
             /* weights that share an input may have different types: reserve both forms */

@@ -294,6 +294,10 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     if (is_ffn_weight(role))
         return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l);
+    if (qr_role_is_dense(role)) {
+        const uint32_t i = (uint32_t)(role - QR_W_DENSE_0) % QR_MAX_DENSE;
+        return required_if(i < c->n_dense && (role <= QR_W_DENSE_3 || c->dense[i].bias));
+    }
     if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_ALTUP_UNEMBED))
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)

@@ -46,13 +46,16 @@ static const struct qr_name_rule *rule(const struct qr_weights *w, enum qr_weigh
     const bool gguf = w->gguf != NULL, encoder = layer >= w->config.n_layers;
     const struct qr_name_rule *own = gguf ? a->gguf_names : a->hf_names;
     const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
-    if (encoder) {
+    if (qr_role_is_dense(role)) {
+        own = gguf ? qr_names_gguf_dense : qr_names_hf_dense;
+        common = NULL;
+    } else if (encoder) {
         own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
         common = NULL;
         layer -= w->config.n_layers;
     }
     const struct qr_name_rule *r = qr_arch_name(own, common, role, layer, nth, name);
-    if (r && !gguf)
+    if (r && !gguf && !qr_role_is_dense(role))
         apply_prefix(w, name);
     return r;
 }

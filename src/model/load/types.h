@@ -63,6 +63,9 @@ struct qr_weights {
     const struct qr_arch *arch;
     struct qr_gguf *gguf; /* one of these two; both NULL once the source is released */
     struct qr_safetensors *safetensors;
+    /* dense layers of a folder; their tensors follow those of the model, and their names begin with
+     * "dense.N." */
+    struct qr_safetensors *dense[QR_MAX_DENSE];
     char *dir;                    /* NULL for GGUF */
     const char *strip, *add;      /* prefix of the checkpoint's names; see tensor_map.c */
     struct qr_weight *tensor_map; /* by role and layer; n_cols == 0: absent */

@@ -83,6 +83,14 @@ static const struct {
     [QR_W_CLASS_DENSE_BIAS] = { "class_dense_bias", NONE, HIDDEN },
     [QR_W_CLASS_OUT] = { "class_out", LABELS, HIDDEN },
     [QR_W_CLASS_OUT_BIAS] = { "class_out_bias", NONE, LABELS },
+    [QR_W_DENSE_0] = { "dense_0", NONE, NONE },
+    [QR_W_DENSE_1] = { "dense_1", NONE, NONE },
+    [QR_W_DENSE_2] = { "dense_2", NONE, NONE },
+    [QR_W_DENSE_3] = { "dense_3", NONE, NONE },
+    [QR_W_DENSE_0_BIAS] = { "dense_0_bias", NONE, NONE },
+    [QR_W_DENSE_1_BIAS] = { "dense_1_bias", NONE, NONE },
+    [QR_W_DENSE_2_BIAS] = { "dense_2_bias", NONE, NONE },
+    [QR_W_DENSE_3_BIAS] = { "dense_3_bias", NONE, NONE },
     [QR_W_PLE_EMBD] = { "ple_embd", PLE_VOCAB, PLE_ALL },
     [QR_W_PLE_PROJ] = { "ple_proj", PLE_ALL, HIDDEN },
     [QR_W_PLE_NORM] = { "ple_norm", NONE, PLE },
@@ -244,10 +252,19 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_PLE_OUT:
     case QR_W_LAUREL_LEFT:
     case QR_W_LAUREL_RIGHT:
+    case QR_W_DENSE_0:
+    case QR_W_DENSE_1:
+    case QR_W_DENSE_2:
+    case QR_W_DENSE_3:
         return true;
     default:
         return false;
     }
+}
+
+bool qr_role_is_dense(enum qr_weight_role role)
+{
+    return role >= QR_W_DENSE_0 && role <= QR_W_DENSE_3_BIAS;
 }
 
 bool qr_role_is_stack(enum qr_weight_role role)
@@ -394,6 +411,12 @@ void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, 
                    uint64_t *rows, uint64_t *cols)
 {
     const struct qr_layer_config *l = &cfg->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (qr_role_is_dense(role)) {
+        const struct qr_dense_config *d = &cfg->dense[(role - QR_W_DENSE_0) % QR_MAX_DENSE];
+        *rows = role <= QR_W_DENSE_3 ? d->out : 0;
+        *cols = role <= QR_W_DENSE_3 ? d->in : d->out;
+        return;
+    }
     *rows = extent(cfg, l, roles[role].rows);
     *cols = extent(cfg, l, roles[role].cols);
 }
