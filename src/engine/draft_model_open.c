@@ -226,6 +226,8 @@ static struct qr_sequence_memory_params memory_params(const struct quire_engine 
         .hash_bits = QR_HASH_BITS,
         .allocator = e->allocator,
     };
+}
+
 /* Size of each buffer of hidden states of a head of multi-token prediction; 0 without one. */
 static size_t hidden_floats(const struct quire_engine *e)
 {

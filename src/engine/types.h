@@ -43,8 +43,10 @@ struct qr_vector {
     enum quire_task task; /* GENERATE: the rest is unused */
     enum quire_pooling pooling;
     bool normalize, raw_scores;
+    bool dense;        /* the model's dense layers follow the pooling */
     float *values;     /* [capacity] sum of the pooled rows so far; then the vector */
     int32_t *type_ids; /* [n_prompt] token types of an encoder; NULL: all 0 */
+    uint32_t width;    /* elements of the model's output or state */
     uint32_t capacity, n_values;
 };
 

@@ -82,8 +82,13 @@ quire_status qr_vector_init(struct quire_engine *e, struct qr_request *r,
     v->pooling = pooling_of(e, p);
     v->normalize = p->normalize;
     v->raw_scores = p->raw_scores;
-    v->n_values = scores ? e->n_labels : p->dimensions ? p->dimensions : e->hidden_size;
-    v->capacity = scores ? e->n_labels : e->hidden_size;
+    v->dense = !scores && p->pooling == QUIRE_POOLING_DEFAULT && e->model->config->n_dense;
+    v->width = scores ? e->n_labels : e->hidden_size;
+    v->n_values = scores          ? e->n_labels
+                  : p->dimensions ? p->dimensions
+                  : v->dense      ? qr_pool_width(e->model->config)
+                                  : e->hidden_size;
+    v->capacity = v->dense ? qr_pool_floats(e->model->config) : v->width;
     v->type_ids = prompt->type_ids;
     prompt->type_ids = NULL;
     r->task.pools = true;
@@ -133,7 +138,7 @@ static void add_rows(struct quire_engine *e, uint32_t i, struct qr_request *r)
 static void take_output(const struct quire_engine *e, uint32_t i, struct qr_vector *v)
 {
     const float *from = v->task == QUIRE_TASK_SCORE ? e->vectors.scores : e->vectors.pooled;
-    memcpy(v->values, from + (size_t)i * v->capacity, v->capacity * sizeof *from);
+    memcpy(v->values, from + (size_t)i * v->width, v->width * sizeof *from);
 }
 
 void qr_vector_add_rows(struct quire_engine *e)
@@ -164,6 +169,8 @@ void qr_vector_finish(struct quire_engine *e, struct qr_request *r)
     } else {
         if (v->pooling == QUIRE_POOLING_MEAN)
             qr_pool_mean(e->model, v->values, r->task.n_tokens);
+        if (v->dense)
+            qr_pool_dense(e->model, v->values);
         if (v->normalize)
             qr_pool_normalize(v->values, v->n_values);
     }

@@ -2,6 +2,7 @@
 /* vector_check.c - which fields of a request its task allows. */
 #include "engine/vector_check.h"
 #include "base/error.h"
+#include "model/forward/pooling.h"
 #include "model/load/model.h"
 
 static const char *task_name(enum quire_task task)
@@ -91,9 +92,10 @@ static quire_status check_embed(const struct quire_engine *e, const struct quire
                        "pooling: the model's embeddings need %s, which is not supported; a pooling "
                        "other than QUIRE_POOLING_DEFAULT gives the pooled states before it",
                        c->embedding_module);
-    if (p->dimensions > e->hidden_size)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "dimensions %u is above the hidden size %u",
-                       p->dimensions, e->hidden_size);
+    const uint32_t width = p->pooling == QUIRE_POOLING_DEFAULT ? qr_pool_width(c) : e->hidden_size;
+    if (p->dimensions > width)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "dimensions %u is above the %s %u", p->dimensions,
+                       width == e->hidden_size ? "hidden size" : "embedding size", width);
     return QUIRE_OK;
 }
 

@@ -180,8 +180,7 @@ static uint64_t lookup_bytes(const struct quire_model *m)
  * of its model, too. */
 static uint64_t token_weight_bytes(const struct quire_model *m)
 {
-    return m->base ? m->weight_bytes + qr_model_head(m)->bytes
-                   : m->weight_bytes - lookup_bytes(m);
+    return m->base ? m->weight_bytes + qr_model_head(m)->bytes : m->weight_bytes - lookup_bytes(m);
 }
 
 static uint32_t count_attention_layers(const struct quire_model *m)

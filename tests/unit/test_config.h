@@ -76,6 +76,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
     say(t, "v norm %d layer scale %d ple %u %u beside dense %d router norm %d expert scale %d\n",
         c->v_norm, c->layer_scale, c->ple.dim, c->ple.vocab_size, c->moe.beside_dense,
         c->moe.router_norm, c->moe.expert_scale);
+    say(t, "altup %u %u %.9g %d laurel %u\n", c->altup.n_streams, c->altup.active,
+        (double)c->altup.coef_clip, c->altup.correct_scale, c->laurel_rank);
     say(t, "attention %.9g cap %.9g clip %g alibi %g %g qk %d\n", (double)c->attention_scale,
         (double)c->attention_softcap, (double)c->clip_qkv, (double)c->alibi_max_bias,
         (double)c->alibi_scale, (int)c->qk_norm);
@@ -89,16 +91,15 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.weight_on_input,
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
-    for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t,
-            "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u rope %u %d%d%d%d mixer %u "
-            "%d%d%d block %u %u\n",
-            i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].head_dim,
-            c->layers[i].v_head_dim, c->layers[i].kv_source, c->layers[i].v_is_k,
-            c->layers[i].window, c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked,
-            c->layers[i].moe, c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
-            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].sinks,
-            c->layers[i].block_owner, c->layers[i].block_use);
+    for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
+        const struct qr_layer_config *l = &c->layers[i];
+        say(t, "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u gates %d %.9g rope %u ", i,
+            l->n_heads, l->n_kv_heads, l->head_dim, l->v_head_dim, l->kv_source, l->v_is_k,
+            l->window, l->ffn_size, l->sparse_gate, (double)l->gate_cutoff, l->rope);
+        say(t, "%d%d%d%d mixer %u %d%d%d block %u %u\n", l->chunked, l->moe, l->encoder,
+            l->skip_attn_norm, l->mixer, l->no_ffn, l->output_norm, l->sinks, l->block_owner,
+            l->block_use);
+    }
     say_recurrent(t, c);
     say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,
         c->shared_block.rank, c->shared_block.attention_low_rank);
@@ -128,6 +129,7 @@ static const char *const golden_dirs[] = {
     "gemma",
     "gemma2_q32",
     "gemma3_text",
+    "gemma3n_text",
     "gemma4_text",
     "gemma4_text_moe",
     "phi3",
@@ -206,6 +208,7 @@ static const char *const golden_dirs[] = {
     "minicpm3",
     "nanochat",
     "phimoe",
+    "embedding_gemma",
     "nomic_bert",
     "qwen3_embedding",
     "laguna",

@@ -118,10 +118,20 @@ static void test_author_defaults(void **state)
     check_golden(b.engine, &p, "nomic_bert", "embedding.100", 5e-4);
     close_bench(&b);
 
-    /* dense layers behind the pooling are not computed: the default names them */
-    open_bench(&b, "embedding_gemma", NULL, &ep);
-    refuse_request(b.engine, &p, QUIRE_E_UNSUPPORTED, "modules.json");
-    close_bench(&b);
+    /* mean, then two dense layers */
+    static const char *const gemma[] = { "embedding_gemma", "gguf_2026/embedding_gemma-bf16.gguf" };
+    for (size_t f = 0; f < 2; f++) {
+        open_bench(&b, gemma[f], NULL, &ep);
+        for (size_t i = 0; i < 4; i++) {
+            static const uint32_t lengths[] = { 1, 7, 33, 100 };
+            char name[32];
+            snprintf(name, sizeof name, "embedding.%u", lengths[i]);
+            golden_ids("embedding_gemma", lengths[i], ids);
+            const struct quire_request_params d = vector_of(QUIRE_TASK_EMBED, ids, lengths[i]);
+            check_golden(b.engine, &d, "embedding_gemma", name, 5e-4);
+        }
+        close_bench(&b);
+    }
 }
 
 static void test_pooler(void **state)

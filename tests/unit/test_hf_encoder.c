@@ -164,6 +164,46 @@ static void expect_modules(const char *pooling, const char *modules, const char 
     qr_model_config_free(&c);
 }
 
+/* One dense layer of a model with 64 hidden dimensions. */
+static quire_status read_dense(struct qr_model_config *c, uint32_t i, const char *json,
+                               struct quire_error *err)
+{
+    return qr_model_config_read_dense(c, i, "2_Dense/config.json", json, strlen(json), err);
+}
+
+static void test_dense(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("bert", ""));
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, read_dense(&c, 0, "{\"in_features\":64,\"out_features\":96}", &err));
+    assert_true(c.dense[0].bias && c.dense[0].tanh); /* defaults of the reference */
+    assert_status(QUIRE_OK, read_dense(&c, 1,
+                                       "{\"in_features\":96,\"out_features\":8,\"bias\":false,"
+                                       "\"activation_function\":"
+                                       "\"torch.nn.modules.linear.Identity\"}",
+                                       &err));
+    assert_false(c.dense[1].bias || c.dense[1].tanh);
+    assert_string_equal(c.embedding_module, "");
+    static const char *const wrong[] = { "{\"in_features\":95,\"out_features\":8}",
+                                         "{\"in_features\":96,\"out_features\":0}",
+                                         "{\"in_features\":96,\"out_features\":2000000}",
+                                         "{\"in_features\":96}",
+                                         "{\"in_features\":\"x\",\"out_features\":8}",
+                                         "{\"in_features\":96,\"out_features\":8,\"bias\":3}",
+                                         "[]" };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        c.dense[1] = (struct qr_dense_config){ 0 };
+        assert_status(QUIRE_E_FORMAT, read_dense(&c, 1, wrong[i], &err));
+    }
+    assert_status(QUIRE_OK, read_dense(&c, 1,
+                                       "{\"in_features\":96,\"out_features\":8,"
+                                       "\"activation_function\":\"torch.nn.ReLU\"}",
+                                       &err));
+    assert_string_equal(c.embedding_module, "2_Dense/config.json: torch.nn.ReLU");
+    qr_model_config_free(&c);
+}
+
 static void test_modules(void **state)
 {
     static const char plain[] = "[{\"type\":\"sentence_transformers.models.Transformer\"},"
@@ -179,6 +219,21 @@ static void test_modules(void **state)
                    "1_Pooling/config.json: pooling_mode_max_tokens");
     expect_modules("{\"pooling_mode_cls_token\":true,\"pooling_mode_lasttoken\":true}", plain,
                    "1_Pooling/config.json: pooling_mode_lasttoken");
+    /* dense layers behind the pooling, in folders of their own */
+#define POOLED      "[{\"type\":\"sentence_transformers.models.Pooling\",\"path\":\"1_Pooling\"},"
+#define DENSE(path) "{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"" path "\"}"
+    expect_modules("{}", POOLED DENSE("2_Dense") "," DENSE("3_Dense") "]", "");
+    static const char *const paths[] = { "", "..", "a/b", "../2_Dense" };
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        char text[256];
+        snprintf(text, sizeof text,
+                 POOLED "{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"%s\"}]",
+                 paths[i]);
+        expect_modules("{}", text, "modules.json: sentence_transformers.models.Dense");
+    }
+    expect_modules(
+        "{}", POOLED DENSE("2") "," DENSE("3") "," DENSE("4") "," DENSE("5") "," DENSE("6") "]",
+        "modules.json: sentence_transformers.models.Dense");
     static const char *const wrong[] = { "{}", "[", "3" };
     for (int i = 0; i < 3; i++) {
         struct qr_model_config c = good("{\"model_type\":\"bert\"}");
@@ -226,10 +281,11 @@ static void test_bidirectional(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
-        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_t5),
-        cmocka_unit_test(test_bart),       cmocka_unit_test(test_pooling),
-        cmocka_unit_test(test_modules),    cmocka_unit_test(test_bidirectional),
+        cmocka_unit_test(test_bert),          cmocka_unit_test(test_roberta),
+        cmocka_unit_test(test_modernbert),    cmocka_unit_test(test_t5),
+        cmocka_unit_test(test_bart),          cmocka_unit_test(test_pooling),
+        cmocka_unit_test(test_modules),       cmocka_unit_test(test_dense),
+        cmocka_unit_test(test_bidirectional),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

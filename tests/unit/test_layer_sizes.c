@@ -5,6 +5,7 @@
 #include "test_config.h"
 #include "test_dir.h"
 #include "test_hf.h"
+#include <math.h>
 #include <quire/kv_cache.h>
 #include <quire/model.h>
 
@@ -112,6 +113,40 @@ static void per_layer_embeddings(void **state)
         "size of per-layer embeddings");
     bad(MODEL("gemma4_text", ",\"use_bidirectional_attention\":\"all\""), QUIRE_E_UNSUPPORTED,
         "per-layer embeddings");
+}
+
+#define GEMMA3N(more)                                                                              \
+    "{\"model_type\":\"gemma3n_text\",\"vocab_size\":320,\"hidden_size\":64,"                      \
+    "\"num_hidden_layers\":2,\"num_attention_heads\":4,\"num_key_value_heads\":2,\"head_dim\":16," \
+    "\"num_kv_shared_layers\":0" more "}"
+
+static void residual_streams(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(GEMMA3N(",\"intermediate_size\":[96,128],"
+                                            "\"activation_sparsity_pattern\":[0.95,0]"));
+    assert_int_equal(c.altup.n_streams, 4);
+    assert_true(c.altup.correct_scale && c.altup.coef_clip == 120);
+    assert_int_equal(c.laurel_rank, 64);
+    assert_int_equal(c.layers[0].ffn_size, 96);
+    assert_int_equal(c.layers[1].ffn_size, 128);
+    assert_int_equal(c.max_ffn_size, 128);
+    assert_true(c.layers[0].sparse_gate && !c.layers[1].sparse_gate);
+    assert_true(fabsf(c.layers[0].gate_cutoff - 1.6448536f) < 1e-6f);
+    qr_model_config_free(&c);
+    c = good(GEMMA3N(",\"intermediate_size\":96,\"activation_sparsity_pattern\":0.5"));
+    assert_true(c.layers[1].sparse_gate && fabsf(c.layers[1].gate_cutoff) < 1e-6f);
+    qr_model_config_free(&c);
+    bad(GEMMA3N(",\"intermediate_size\":[96]"), QUIRE_E_FORMAT, "must list 2 layers");
+    bad(GEMMA3N(",\"intermediate_size\":[96,\"x\"]"), QUIRE_E_FORMAT, "intermediate_size[1]");
+    bad(GEMMA3N(",\"activation_sparsity_pattern\":[0.5]"), QUIRE_E_FORMAT, "must list 2 layers");
+    bad(GEMMA3N(",\"activation_sparsity_pattern\":[0.5,1]"), QUIRE_E_FORMAT,
+        "activation_sparsity_pattern[1]");
+    bad(GEMMA3N(",\"altup_num_inputs\":1"), QUIRE_E_FORMAT, "residual streams is 1");
+    bad(GEMMA3N(",\"altup_num_inputs\":17"), QUIRE_E_FORMAT, "residual streams is 17");
+    bad(GEMMA3N(",\"altup_active_idx\":4"), QUIRE_E_FORMAT, "active residual stream is 4");
+    bad(GEMMA3N(",\"altup_coef_clip\":-1"), QUIRE_E_FORMAT, "AltUp coefficients");
+    bad(GEMMA3N(",\"use_bidirectional_attention\":true"), QUIRE_E_UNSUPPORTED, "decoders only");
 }
 
 /* Experts only with the key that enables them. */
@@ -230,13 +265,10 @@ static void refused_embeddings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(global_heads),
-        cmocka_unit_test(bad_heads),
-        cmocka_unit_test(shared_kv),
-        cmocka_unit_test(per_layer_embeddings),
-        cmocka_unit_test(experts),
-        cmocka_unit_test(kv_groups),
-        cmocka_unit_test(refused_embeddings),
+        cmocka_unit_test(global_heads),     cmocka_unit_test(bad_heads),
+        cmocka_unit_test(shared_kv),        cmocka_unit_test(per_layer_embeddings),
+        cmocka_unit_test(residual_streams), cmocka_unit_test(experts),
+        cmocka_unit_test(kv_groups),        cmocka_unit_test(refused_embeddings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

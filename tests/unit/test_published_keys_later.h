@@ -11,6 +11,16 @@ static const struct {
       "false,\"qk_norm\":true,\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"factor\":8.0,\"hig"
       "h_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":819"
       "2,\"rope_type\":\"llama3\"},\"rope_theta\":12000000,\"tie_word_embeddings\":false" },
+    { "gemma3n_text", /* Gemma 3n E2B; its intermediate_size is a list */
+      ",\"activation_sparsity_pattern\":[0.95,0.95,0.0,0.0],\"altup_active_idx\":0,\"altup_"
+      "coef_clip\":120.0,\"altup_correct_scale\":true,\"altup_lr_multiplier\":1.0,\"altup_n"
+      "um_inputs\":4,\"attention_bias\":false,\"final_logit_softcapping\":30.0,\"head_dim\""
+      ":256,\"hidden_activation\":\"gelu_pytorch_tanh\",\"hidden_size_per_layer_input\":256"
+      ",\"laurel_rank\":64,\"layer_types\":[\"sliding_attention\",\"full_attention\",\"slid"
+      "ing_attention\",\"full_attention\"],\"num_kv_shared_layers\":2,\"query_pre_attn_scal"
+      "ar\":256,\"rms_norm_eps\":1e-06,\"rope_local_base_freq\":10000.0,\"rope_scaling\":nu"
+      "ll,\"rope_theta\":1000000.0,\"sliding_window\":512,\"vocab_size_per_layer_input\":26"
+      "2144" },
     { "gemma4_text", /* Gemma 4 E2B */
       ",\"attention_bias\":false,\"attention_k_eq_v\":false,\"dtype\":\"bfloat16\",\"enable"
       "_moe_block\":false,\"expert_intermediate_size\":null,\"final_logit_softcapping\":30."

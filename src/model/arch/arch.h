@@ -75,6 +75,7 @@ struct qr_arch {
     bool layer_scale; /* see qr_model_config */
     bool shared_kv;   /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
+    bool altup;              /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
     bool global_heads;       /* layers without a window have heads of another size and number */
     bool sub_norms;          /* see qr_model_config */
     bool scaled_embedding;   /* embeddings are multiplied by sqrt(hidden) */
@@ -194,6 +195,7 @@ struct qr_arch {
     bool gguf_yarn_no_truncate;     /* YaRN's correction range is not rounded */
     bool gguf_local_rope;           /* windowed layers have no RoPE scaling */
     float gguf_local_theta;         /* their freq_base_swa by default; 0: freq_base */
+    float gguf_altup_coef_clip;     /* see qr_altup_config; the files have no key for it */
     bool gguf_attn_factor_is_total; /* attn_factor contains the factor of YaRN's rule */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
     const struct qr_name_rule *gguf_encoder_names;

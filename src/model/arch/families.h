@@ -21,6 +21,7 @@
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
     X(dots1)                                                                                       \
+    X(embedding_gemma)                                                                             \
     X(ernie4_5)                                                                                    \
     X(ernie4_5_moe)                                                                                \
     X(eurobert)                                                                                    \
@@ -33,6 +34,7 @@
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
+    X(gemma3n)                                                                                     \
     X(gemma4)                                                                                      \
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \

@@ -93,7 +93,15 @@ struct qr_rope_config {
     const float *factors_short, *factors_long;
 };
 
-enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
+enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16, QR_MAX_DENSE = 4 };
+
+/* A dense layer behind the pooling of embeddings: act(W x + b). */
+struct qr_dense_config {
+    char folder[64]; /* of its tensors, in the model's folder; empty for GGUF files */
+    uint32_t in, out;
+    bool bias;
+    bool tanh; /* the activation function; else none */
+};
 
 /* Classification head of an encoder for whole sequences: out(f(x)), where x is the hidden state of
  * the first token, or with class_mean the mean of all. */
@@ -207,6 +215,8 @@ struct qr_layer_config {
     uint8_t mixer;         /* enum qr_mixer */
     bool no_ffn;           /* the layer ends after its mixer */
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    bool sparse_gate;      /* gates below gate_cutoff are 0 */
+    float gate_cutoff;     /* in standard deviations of a token's gates above their mean */
     bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
     struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
     /* SHARED_BLOCK: the first layer with the same block, whose weights this layer uses, and the
@@ -262,6 +272,17 @@ struct qr_mla_config {
 struct qr_ple_config {
     uint32_t dim;        /* 0: none */
     uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
+};
+
+/* AltUp (arXiv 2301.13310): several residual streams of hidden_size. A layer predicts all streams by
+ * a mixture of them, runs on the active one and corrects all by what it changed. The other streams
+ * start as projections of the first; the mean of all, after another projection, enters the final
+ * norm. */
+struct qr_altup_config {
+    uint32_t n_streams; /* 0: there is one residual stream */
+    uint32_t active;
+    float coef_clip;    /* bounds the weights of the correction; 0 = none */
+    bool correct_scale; /* per-layer embeddings read the corrected stream times ALTUP_SCALE */
 };
 
 /* Which projections have a bias vector. */
@@ -332,6 +353,8 @@ struct qr_model_config {
     /* what the author's embeddings need besides `pooling` and normalization, such as a dense layer
      * behind it, for messages; "" = nothing */
     char embedding_module[96];
+    uint32_t n_dense; /* dense layers behind the pooling */
+    struct qr_dense_config dense[QR_MAX_DENSE];
     enum qr_class_head class_head;
     uint32_t n_labels;   /* of the classification head; 0 without */
     bool class_mean;     /* its input is the mean of the hidden states */
@@ -380,6 +403,10 @@ struct qr_model_config {
     struct qr_mla_config mla;
     struct qr_moe_config moe;
     struct qr_ple_config ple;
+    struct qr_altup_config altup;
+    /* LAuReL (arXiv 2411.07501): x = (x + p1(attn(h)) + h + norm(right(left(h)))) / sqrt(2), h the
+     * normed input of attention; 0 = none */
+    uint32_t laurel_rank;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
     struct qr_shared_block_config shared_block;
     struct qr_mtp_config mtp;

@@ -156,6 +156,26 @@ const struct qr_name_rule qr_names_gguf_mtp[] = {
     { 0 },
 };
 
+const struct qr_name_rule qr_names_hf_dense[] = {
+    { QR_W_DENSE_0, QR_SLICE_ALL, "dense.0.linear.weight" },
+    { QR_W_DENSE_1, QR_SLICE_ALL, "dense.1.linear.weight" },
+    { QR_W_DENSE_2, QR_SLICE_ALL, "dense.2.linear.weight" },
+    { QR_W_DENSE_3, QR_SLICE_ALL, "dense.3.linear.weight" },
+    { QR_W_DENSE_0_BIAS, QR_SLICE_ALL, "dense.0.linear.bias" },
+    { QR_W_DENSE_1_BIAS, QR_SLICE_ALL, "dense.1.linear.bias" },
+    { QR_W_DENSE_2_BIAS, QR_SLICE_ALL, "dense.2.linear.bias" },
+    { QR_W_DENSE_3_BIAS, QR_SLICE_ALL, "dense.3.linear.bias" },
+    { 0 },
+};
+
+/* Numbered like the modules of sentence-transformers, of which the first two are the transformer
+ * and the pooling. */
+const struct qr_name_rule qr_names_gguf_dense[] = {
+    { QR_W_DENSE_0, QR_SLICE_ALL, "dense_2.weight" },
+    { QR_W_DENSE_1, QR_SLICE_ALL, "dense_3.weight" },
+    { 0 },
+};
+
 void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
                   char name[QR_NAME_MAX])
 {

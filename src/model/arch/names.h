@@ -68,6 +68,8 @@ extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 
 /* Names of the heads of multi-token prediction behind the last layer (DeepSeek V3, GLM). */
 extern const struct qr_name_rule qr_names_hf_mtp[], qr_names_gguf_mtp[];
+/* Names of the dense layers behind the pooling of embeddings. */
+extern const struct qr_name_rule qr_names_hf_dense[], qr_names_gguf_dense[];
 
 enum { QR_NAME_MAX = 128 };
 

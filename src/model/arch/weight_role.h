@@ -32,9 +32,20 @@ enum qr_weight_role {
     QR_W_CLASS_DENSE_BIAS,
     QR_W_CLASS_OUT, /* [labels][hidden] */
     QR_W_CLASS_OUT_BIAS,
-    QR_W_PLE_EMBD, /* [ple vocab][layers * ple dim]; per-layer embeddings, see qr_ple_config */
-    QR_W_PLE_PROJ, /* [layers * ple dim][hidden] */
-    QR_W_PLE_NORM, /* [ple dim] */
+    /* dense layers behind the pooling of embeddings, qr_dense_config: [out][in] */
+    QR_W_DENSE_0,
+    QR_W_DENSE_1,
+    QR_W_DENSE_2,
+    QR_W_DENSE_3,
+    QR_W_DENSE_0_BIAS,
+    QR_W_DENSE_1_BIAS,
+    QR_W_DENSE_2_BIAS,
+    QR_W_DENSE_3_BIAS,
+    QR_W_PLE_EMBD,      /* [ple vocab][layers * ple dim]; per-layer embeddings, see qr_ple_config */
+    QR_W_PLE_PROJ,      /* [layers * ple dim][hidden] */
+    QR_W_PLE_NORM,      /* [ple dim] */
+    QR_W_ALTUP_PROJ,    /* stack of [hidden][hidden]: the first stream to each other one */
+    QR_W_ALTUP_UNEMBED, /* stack of [hidden][hidden]: each other stream to the final norm */
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -165,7 +176,15 @@ enum qr_weight_role {
     QR_W_PLE_GATE, /* [ple dim][hidden] */
     QR_W_PLE_OUT,  /* [hidden][ple dim] */
     QR_W_PLE_POST_NORM,
-    QR_W_LAYER_SCALE, /* [1] */
+    QR_W_LAYER_SCALE,  /* [1] */
+    QR_W_LAUREL_LEFT,  /* [laurel rank][hidden] */
+    QR_W_LAUREL_RIGHT, /* [hidden][laurel rank] */
+    QR_W_LAUREL_POST_NORM,
+    QR_W_ALTUP_ROUTER, /* [streams][hidden] */
+    QR_W_ALTUP_ROUTER_NORM,
+    QR_W_ALTUP_PREDICT, /* [streams * streams][streams], rows (from, to) */
+    QR_W_ALTUP_CORRECT, /* [streams][streams] */
+    QR_W_ALTUP_SCALE,   /* [hidden] */
     QR_W_N_ROLES
 };
 

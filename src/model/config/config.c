@@ -92,6 +92,20 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
     return QUIRE_OK;
 }
 
+quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint32_t i,
+                                         struct quire_error *err)
+{
+    const struct qr_dense_config *d = &cfg->dense[i];
+    const uint32_t width = i ? cfg->dense[i - 1].out : cfg->hidden_size;
+    if (d->in != width || d->out == 0 || d->out > QR_CONFIG_MAX_HIDDEN)
+        return qr_fail(
+            err, QUIRE_E_FORMAT,
+            "dense layer %u behind the pooling has %u inputs and %u outputs, %u and 1 to "
+            "%d are allowed",
+            i, d->in, d->out, width, QR_CONFIG_MAX_HIDDEN);
+    return QUIRE_OK;
+}
+
 quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
                                       struct quire_error *err)
 {
@@ -130,6 +144,14 @@ bool qr_model_has_experts(const struct qr_model_config *cfg)
 {
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         if (cfg->layers[i].moe)
+            return true;
+    return false;
+}
+
+bool qr_model_has_sparse_gates(const struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        if (cfg->layers[i].sparse_gate)
             return true;
     return false;
 }

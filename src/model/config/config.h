@@ -57,6 +57,9 @@ uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r);
 /* Whether any layer is a mixture of experts. */
 bool qr_model_has_experts(const struct qr_model_config *cfg);
 
+/* Whether any layer has sparse gates. */
+bool qr_model_has_sparse_gates(const struct qr_model_config *cfg);
+
 void qr_model_config_free(struct qr_model_config *cfg); /* idempotent; accepts a zeroed struct */
 
 /* ---- For the readers of the two file formats */
@@ -76,6 +79,10 @@ quire_status qr_model_config_add_layers(struct qr_model_config *cfg, uint32_t he
  * kv_lora_rank, v_head_dim and the layers. */
 quire_status qr_model_config_set_mla(struct qr_model_config *cfg, uint32_t nope, uint32_t rope,
                                      struct quire_error *err);
+
+/* Checks that dense layer i behind the pooling fits behind those before it. QUIRE_E_FORMAT. */
+quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint32_t i,
+                                         struct quire_error *err);
 
 /* Makes the last n decoder layers read keys and values of the last layer before them with the same
  * window. Requires the windows. QUIRE_E_FORMAT if there is none. */

@@ -246,6 +246,27 @@ static quire_status read_pooling(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* Dense layers behind the pooling. Files have two of them or none. */
+static quire_status read_dense(const struct qr_gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    for (uint32_t i = 0; i < 2; i++) {
+        static const char *const tensors[] = { "dense_2.weight", "dense_3.weight" };
+        struct qr_dense_config *d = &cfg->dense[i];
+        char in[32], out[32];
+        size_t tensor;
+        snprintf(in, sizeof in, "dense_%u_feat_in", i + 2);
+        snprintf(out, sizeof out, "dense_%u_feat_out", i + 2);
+        QR_TRY(qr_gguf_source_u32_or(s, in, cfg->hidden_size, &d->in));
+        QR_TRY(qr_gguf_source_u32_or(s, out, cfg->hidden_size, &d->out));
+        if (!qr_gguf_find_tensor(s->g, tensors[i], &tensor))
+            break;
+        QR_TRY(qr_model_config_check_dense(cfg, i, s->err));
+        cfg->n_dense = i + 1;
+    }
+    return QUIRE_OK;
+}
+
 /* The classification head of rerankers. A matrix of one row is stored as a vector. */
 static void read_classifier(const struct qr_gguf_source *s)
 {
@@ -288,6 +309,7 @@ static quire_status read_encoder(const struct qr_gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     size_t tensor;
     QR_TRY(read_pooling(s));
+    QR_TRY(read_dense(s));
     read_classifier(s);
     if (cfg->kind == QR_MODEL_ENCODER && qr_gguf_find_tensor(s->g, "token_types.weight", &tensor)) {
         const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];

@@ -25,6 +25,7 @@ static const struct qr_ignored_key common[] = {
     { "rope.scaling.attn_factor", "1" },
     { "rope.scaling.yarn_attn_factor", "1" },
     { "expert_group_scale", "1" },
+    { "altup.lr_multiplier", NULL },      /* training */
     { "classifier.output_labels", NULL }, /* names */
     /* image encoders of multimodal files; the text model does not use them */
     { "vision.*", NULL },

@@ -32,6 +32,9 @@ static const char what[] = "config.json";
 static quire_status read_ffn_size(const struct qr_hf_source *h, uint32_t *ffn)
 {
     bool has;
+    const struct qr_json *list = qr_hf_json(h, "intermediate_size");
+    if (h->arch->altup && qr_json_is_u32(qr_json_at(list, 0), ffn))
+        return QUIRE_OK; /* a list: qr_hf_read_layer_sizes */
     QR_TRY(qr_hf_u32_opt(h, "intermediate_size", ffn, &has));
     if (!has && !h->arch->hf_ffn_multiplier)
         return qr_hf_missing(h, "intermediate_size");

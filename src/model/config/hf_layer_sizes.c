@@ -6,6 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/limits.h"
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,8 +76,10 @@ static quire_status read_shared_kv(const struct qr_hf_source *h)
     uint32_t n = 0;
     bool has, wide;
     QR_TRY(qr_hf_u32_opt(h, "num_kv_shared_layers", &n, &has));
-    QR_TRY(qr_hf_bool(h, "use_double_wide_mlp", false, &wide));
     QR_TRY(qr_model_config_share_kv(cfg, n, h->err));
+    if (!h->arch->global_heads)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_bool(h, "use_double_wide_mlp", false, &wide));
     if (cfg->layers[0].ffn_size > QR_CONFIG_MAX_FFN)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: intermediate_size is %u",
                        cfg->layers[0].ffn_size);
@@ -98,8 +101,78 @@ static quire_status read_ple(const struct qr_hf_source *h)
     return qr_hf_u32_opt(h, "vocab_size_per_layer_input", &p->vocab_size, &has);
 }
 
+/* intermediate_size may list the sizes of all layers. */
+static quire_status read_ffn_sizes(const struct qr_hf_source *h)
+{
+    const struct qr_json *list = qr_hf_json(h, "intermediate_size");
+    if (!qr_json_is_array(list))
+        return QUIRE_OK;
+    if (qr_json_size(list) != h->cfg->n_layers)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: intermediate_size must list %u layers",
+                       h->cfg->n_layers);
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        if (!qr_json_is_u32(qr_json_at(list, i), &h->cfg->layers[i].ffn_size))
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: intermediate_size[%u] must be a number", i);
+    return QUIRE_OK;
+}
+
+/* x with P(X <= x) = p for a standard normal X, 0 < p < 1. */
+static double normal_quantile(double p)
+{
+    double low = -40, high = 40;
+    for (int i = 0; i < 100; i++) {
+        const double middle = (low + high) / 2;
+        if (erfc(-middle / sqrt(2)) / 2 < p)
+            low = middle;
+        else
+            high = middle;
+    }
+    return (low + high) / 2;
+}
+
+/* activation_sparsity_pattern: the part of each layer's gates that is 0, if they are normally
+ * distributed; 0: all are in use. */
+static quire_status read_sparsity(const struct qr_hf_source *h)
+{
+    static const char key[] = "activation_sparsity_pattern";
+    struct qr_model_config *cfg = h->cfg;
+    const struct qr_json *list = qr_hf_json(h, key);
+    const bool one = list && qr_json_is_f64(list, &(double){ 0 });
+    if (!list || qr_json_is_null(list))
+        return QUIRE_OK;
+    if (!one && qr_json_size(list) != cfg->n_layers)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", key,
+                       cfg->n_layers);
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        double part = 0;
+        if (!qr_json_is_f64(one ? list : qr_json_at(list, i), &part) || !(part >= 0 && part < 1))
+            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%u] must be in [0, 1)", key, i);
+        cfg->layers[i].sparse_gate = part > 0;
+        cfg->layers[i].gate_cutoff = part > 0 ? (float)normal_quantile(part) : 0;
+    }
+    return QUIRE_OK;
+}
+
+static quire_status read_altup(const struct qr_hf_source *h)
+{
+    struct qr_altup_config *a = &h->cfg->altup;
+    double clip = 0;
+    bool has;
+    QR_TRY(qr_hf_u32(h, "altup_num_inputs", &a->n_streams));
+    QR_TRY(qr_hf_u32(h, "altup_active_idx", &a->active));
+    QR_TRY(qr_hf_bool(h, "altup_correct_scale", true, &a->correct_scale));
+    QR_TRY(qr_hf_f64_opt(h, "altup_coef_clip", &clip, &has));
+    a->coef_clip = (float)clip;
+    QR_TRY(qr_hf_u32(h, "laurel_rank", &h->cfg->laurel_rank));
+    QR_TRY(read_ffn_sizes(h));
+    return read_sparsity(h);
+}
+
 quire_status qr_hf_read_layer_sizes(const struct qr_hf_source *h)
 {
+    if (h->arch->altup)
+        QR_TRY(read_altup(h));
     if (h->arch->global_heads)
         QR_TRY(read_global_heads(h));
     if (h->arch->shared_kv)

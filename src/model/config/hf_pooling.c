@@ -3,6 +3,7 @@
 #include "model/config/hf_pooling.h"
 #include "base/error.h"
 #include "format/json.h"
+#include "model/config/config.h"
 #include <quire/model.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static const struct {
     { "pooling_mode_weightedmean_tokens", "weightedmean", UNSUPPORTED },
 };
 
-static void set_module(struct qr_model_config *cfg, const char *file, const char *name)
+void qr_model_config_refuse_module(struct qr_model_config *cfg, const char *file, const char *name)
 {
     if (!cfg->embedding_module[0])
         snprintf(cfg->embedding_module, sizeof cfg->embedding_module, "%s: %.60s", file, name);
@@ -42,12 +43,12 @@ static quire_status read_modes(struct qr_model_config *cfg, const struct qr_json
         if (!on && strcmp(name, poolings[i].name) != 0)
             continue;
         if (poolings[i].pooling == UNSUPPORTED || found++)
-            set_module(cfg, what, poolings[i].key);
+            qr_model_config_refuse_module(cfg, what, poolings[i].key);
         else
             cfg->pooling = (uint8_t)poolings[i].pooling;
     }
     if (name[0] && !found)
-        set_module(cfg, what, name);
+        qr_model_config_refuse_module(cfg, what, name);
     return QUIRE_OK;
 }
 
@@ -62,14 +63,32 @@ quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const cha
     return s;
 }
 
-static bool is_known_module(const char *type)
+/* The folder of a module, which must lie directly in that of the model. */
+static bool is_folder(const char *path)
+{
+    return path && path[0] && path[0] != '.' && !strchr(path, '/') &&
+           strlen(path) < sizeof((struct qr_dense_config *)0)->folder;
+}
+
+/* One module; `pooled`: a pooling came before it. */
+static void read_module(struct qr_model_config *cfg, const struct qr_json *module, bool *pooled)
 {
     static const char *const known[] = { "Transformer", "Pooling", "Normalize" };
-    const char *dot = strrchr(type, '.');
+    const struct qr_json *type = qr_json_get(module, "type");
+    if (!qr_json_is_string(type))
+        return;
+    const char *full = qr_json_string(type), *dot = strrchr(full, '.');
+    const char *name = dot ? dot + 1 : full;
+    const char *folder = qr_json_string(qr_json_get(module, "path"));
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-        if (strcmp(dot ? dot + 1 : type, known[i]) == 0)
-            return true;
-    return false;
+        if (strcmp(name, known[i]) == 0) {
+            *pooled = *pooled || i == 1;
+            return;
+        }
+    if (strcmp(name, "Dense") == 0 && *pooled && is_folder(folder) && cfg->n_dense < QR_MAX_DENSE)
+        snprintf(cfg->dense[cfg->n_dense++].folder, sizeof cfg->dense->folder, "%s", folder);
+    else
+        qr_model_config_refuse_module(cfg, "modules.json", full);
 }
 
 quire_status qr_model_config_read_modules(struct qr_model_config *cfg, const char *json,
@@ -84,11 +103,37 @@ quire_status qr_model_config_read_modules(struct qr_model_config *cfg, const cha
         qr_json_free(list);
         return qr_fail(err, QUIRE_E_FORMAT, "%s is not an array", what);
     }
-    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);) {
-        const struct qr_json *type = qr_json_get(i.value, "type");
-        if (qr_json_is_string(type) && !is_known_module(qr_json_string(type)))
-            set_module(cfg, what, qr_json_string(type));
-    }
+    bool pooled = false;
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);)
+        read_module(cfg, i.value, &pooled);
     qr_json_free(list);
     return QUIRE_OK;
+}
+
+static quire_status read_dense(struct qr_model_config *cfg, uint32_t i, const char *what,
+                               const struct qr_json *obj, struct quire_error *err)
+{
+    struct qr_dense_config *d = &cfg->dense[i];
+    const char *activation = "Tanh"; /* what the reference implementation does without the key */
+    enum qr_json_state state;
+    d->bias = true;
+    QR_TRY(qr_json_u32(obj, what, "in_features", &d->in, &state, err));
+    QR_TRY(qr_json_u32(obj, what, "out_features", &d->out, &state, err));
+    QR_TRY(qr_json_bool(obj, what, "bias", &d->bias, &state, err));
+    QR_TRY(qr_json_str(obj, what, "activation_function", &activation, &state, err));
+    const char *dot = strrchr(activation, '.'), *name = dot ? dot + 1 : activation;
+    d->tanh = strcmp(name, "Tanh") == 0;
+    if (!d->tanh && strcmp(name, "Identity") != 0)
+        qr_model_config_refuse_module(cfg, what, activation);
+    return qr_model_config_check_dense(cfg, i, err);
+}
+
+quire_status qr_model_config_read_dense(struct qr_model_config *cfg, uint32_t i, const char *what,
+                                        const char *json, size_t size, struct quire_error *err)
+{
+    struct qr_json *obj = NULL;
+    QR_TRY(qr_json_parse_object(json, size, what, 0, cfg->memory.allocator, &obj, err));
+    const quire_status s = read_dense(cfg, i, what, obj, err);
+    qr_json_free(obj);
+    return s;
 }

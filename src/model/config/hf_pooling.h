@@ -11,9 +11,18 @@
 quire_status qr_model_config_read_pooling(struct qr_model_config *cfg, const char *json,
                                           size_t size, struct quire_error *err);
 
-/* Sets cfg->embedding_module to the first module of modules.json that is neither the transformer
- * nor pooling nor normalization. */
+/* Names a module that the author's embeddings need and quire does not compute, for messages; the
+ * first one counts. */
+void qr_model_config_refuse_module(struct qr_model_config *cfg, const char *file, const char *name);
+
+/* Enters the folders of dense layers behind the pooling in cfg->dense. Sets cfg->embedding_module
+ * to the first other module of modules.json than the transformer, pooling and normalization. */
 quire_status qr_model_config_read_modules(struct qr_model_config *cfg, const char *json,
                                           size_t size, struct quire_error *err);
+
+/* Reads the config.json of dense layer i, whose name is `what`. The layers before it are read.
+ * QUIRE_E_FORMAT if it does not fit behind them. */
+quire_status qr_model_config_read_dense(struct qr_model_config *cfg, uint32_t i, const char *what,
+                                        const char *json, size_t size, struct quire_error *err);
 
 #endif

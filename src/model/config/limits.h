@@ -12,6 +12,7 @@ enum {
     QR_CONFIG_MAX_FFN = 1 << 24,
     QR_CONFIG_MAX_VOCAB = 1 << 24,
     QR_CONFIG_MAX_CONTEXT = 1 << 30,
+    QR_CONFIG_MAX_STREAMS = 16,
     QR_CONFIG_MAX_TAPS = 32, /* of a recurrent layer's convolution */
     QR_CONFIG_MAX_SHARED_BLOCKS = 64,
     QR_CONFIG_MAX_EXPERTS = 4096,

@@ -115,6 +115,26 @@ static quire_status check_ple(const struct qr_model_config *c, struct quire_erro
                     err);
 }
 
+/* Several residual streams, and LAuReL. */
+static quire_status check_altup(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_altup_config *a = &c->altup;
+    QR_TRY(in_range("LAuReL rank", c->laurel_rank, 0, QR_CONFIG_MAX_HIDDEN, err));
+    if (a->n_streams == 0)
+        return QUIRE_OK;
+    QR_TRY(in_range("number of residual streams", a->n_streams, 2, QR_CONFIG_MAX_STREAMS, err));
+    QR_TRY(in_range("active residual stream", a->active, 0, a->n_streams - 1, err));
+    QR_TRY(f64_in_range("bound of AltUp coefficients", (double)a->coef_clip, 0, 1e9, err));
+    if (c->kind != QR_MODEL_DECODER || c->block != QR_BLOCK_SANDWICH_NORM)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "several residual streams are supported in decoders only");
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].sparse_gate)
+            QR_TRY(f64_in_range("cutoff of sparse gates", (double)c->layers[i].gate_cutoff, -100,
+                                100, err));
+    return QUIRE_OK;
+}
+
 /* Recurrent layers. The limits keep every product below 2^48. */
 static quire_status check_recurrent(const struct qr_model_config *c, struct quire_error *err)
 {
@@ -317,6 +337,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     QR_TRY(check_mla(c, err));
     QR_TRY(check_recurrent(c, err));
     QR_TRY(check_ple(c, err));
+    QR_TRY(check_altup(c, err));
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
         QR_TRY(check_layer(c, i, err));
         QR_TRY(check_shared_block(c, i, err));

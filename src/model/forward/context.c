@@ -8,6 +8,7 @@
 #include "base/struct_size.h"
 #include "linear/batched.h"
 #include "model/forward/adapter_rows.h"
+#include "model/forward/altup.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/mtp_input.h"
@@ -16,6 +17,7 @@
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "model/forward/token_shift.h"
+#include "model/load/weight_roles.h"
 #include "recurrent/state_pool.h"
 #include <quire/adapter.h>
 
@@ -192,7 +194,8 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
             size_t bytes = 0;
-            if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD || reads_gate(r) != gate)
+            if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD ||
+                qr_role_is_dense((enum qr_weight_role)r) || reads_gate(r) != gate)
                 continue;
             const size_t rows = i || r == QR_W_PLE_PROJ ? layer_rows : head_rows;
             /* weights that share an input may have different types: reserve both forms */
@@ -358,7 +361,7 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
 /* Whether a layer has two sublayers side by side. */
 static bool has_parallel(const struct qr_model_config *c)
 {
-    if (c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM)
+    if (c->block == QR_BLOCK_PARALLEL || c->block == QR_BLOCK_PARALLEL_2NORM || c->laurel_rank)
         return true;
     for (uint32_t i = 0; i < c->n_layers; i++)
         if (c->layers[i].mixer == QR_MIXER_BOTH || c->layers[i].mixer == QR_MIXER_SHARED_BLOCK ||
@@ -378,6 +381,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     ctx->sub2 = has_parallel(cfg) ? take_floats(c, rows, hidden) : NULL;
     reserve_heads(m, ctx, c);
     ctx->gate = take_floats(c, rows, cfg->max_ffn_size);
+    ctx->gates = qr_model_has_sparse_gates(cfg) ? take_floats(c, rows, cfg->max_ffn_size) : NULL;
     ctx->head_in = take_floats(c, ctx->max_logits, hidden);
     ctx->head_mid = m->global.mat[QR_W_HEAD_DENSE] || m->config->n_labels
                         ? take_floats(c, ctx->max_logits, hidden)
@@ -393,6 +397,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
     qr_ple_reserve(m, ctx, c);
+    qr_altup_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);

@@ -7,6 +7,7 @@
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
+#include <math.h>
 #include <string.h>
 
 struct ffn {
@@ -14,6 +15,7 @@ struct ffn {
     const struct qr_model_layer *layer;
     const struct qr_ffn_roles *roles;
     const struct qr_act *in, *inner; /* inputs of gate and up, and of down */
+    const float *gates;              /* [tokens][ffn] of layers with sparse gates, else NULL */
     struct qr_thread_state t;
 };
 
@@ -48,7 +50,11 @@ static void run_tile(const struct ffn *f, const struct qr_linear_block *b)
     const size_t width = b->j1 - b->j0;
     float *tile = f->t.tile_a, *up = NULL;
     if (f->layer->mat[f->roles->gate]) {
-        multiply(f, f->roles->gate, f->roles->gate_bias, b, tile);
+        for (size_t r = b->i0; f->gates && r < b->i1; r++)
+            memcpy(tile + (r - b->i0) * width, f->gates + r * f->inner->k + b->j0,
+                   width * sizeof *tile);
+        if (!f->gates)
+            multiply(f, f->roles->gate, f->roles->gate_bias, b, tile);
         if (m->config->ffn_gate_scale != 1)
             m->kernels->scale(tile, m->config->ffn_gate_scale, (b->i1 - b->i0) * width);
         up = f->t.tile_b;
@@ -104,6 +110,37 @@ static void run_inner(const struct ffn *f, const struct quire_team *team)
     quire_team_barrier(team);
 }
 
+/* Sets gates of a token below mean + cutoff * standard deviation to 0, and subtracts that from the
+ * others. */
+static void cut_gates(float *x, size_t n, float cutoff)
+{
+    double sum = 0, squares = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (double)x[i];
+        squares += (double)x[i] * (double)x[i];
+    }
+    const double mean = sum / (double)n, variance = squares / (double)n - mean * mean;
+    const float least = (float)(mean + sqrt(variance > 0 ? variance : 0) * (double)cutoff);
+    for (size_t i = 0; i < n; i++)
+        x[i] = x[i] > least ? x[i] - least : 0;
+}
+
+/* Gates of a layer with sparse gates, into ctx->gates. Ends with a barrier. */
+static void run_gates(const struct ffn *f, float cutoff, const struct quire_team *team)
+{
+    struct quire_context *ctx = f->s->ctx;
+    const struct qr_packed *w = f->layer->mat[f->roles->gate];
+    const struct qr_projection p = { w, f->layer->vec[f->roles->gate_bias], ctx->gates,
+                                     ffn_site(f, f->roles->gate) };
+    size_t begin, end;
+    qr_project(f->s, f->in, &p, 1, team);
+    quire_team_barrier(team);
+    qr_team_range(team, f->s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        cut_gates(ctx->gates + r * w->n, w->n, cutoff);
+    quire_team_barrier(team);
+}
+
 /* Norms of the rows of `gate`, the input of down, which become its forms. Ends with a barrier. */
 static void norm_inner(const struct qr_step *s, const float *weight, struct qr_act *inner,
                        const struct quire_team *team)
@@ -135,7 +172,17 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     struct qr_act plain; /* of rows that pass a norm before down */
     const float *norm = roles->down == QR_W_FFN_DOWN ? layer->vec[QR_W_FFN_SUB_NORM] : NULL;
     qr_act_init(&plain, QR_ACT_F32, ctx->gate, down->k, s->n_tokens, down->k, NULL);
-    const struct ffn f = { s, layer, roles, &x, norm ? &plain : &inner, qr_thread_state(s, team) };
+    const struct qr_layer_config *l = &ctx->model->config->layers[site.layer];
+    const bool sparse = l->sparse_gate && roles->gate == QR_W_FFN_GATE;
+    const struct ffn f = { s,
+                           layer,
+                           roles,
+                           &x,
+                           norm ? &plain : &inner,
+                           sparse ? ctx->gates : NULL,
+                           qr_thread_state(s, team) };
+    if (sparse)
+        run_gates(&f, l->gate_cutoff, team);
     run_inner(&f, team);
     if (norm)
         norm_inner(s, norm, &inner, team);

@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "linear/packed.h"
 #include "model/forward/adapter_apply.h"
+#include "model/forward/altup.h"
 #include "model/forward/encoder_outputs.h"
 #include "model/forward/layer_attention.h"
 #include "model/forward/layer_cross.h"
@@ -16,6 +17,7 @@
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/shared_block.h"
 #include "model/forward/thread_state.h"
+#include <math.h>
 #include <string.h>
 
 /* x += row `index` of an embedding table; row r of ctx->h is scratch. */
@@ -129,6 +131,27 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
         qr_norm_rows(s, layer, post, post_bias, t.x, t.x, width, t.begin, t.end);
 }
 
+/* LAuReL of layer i, x += h + norm(right(left(h))), before attention's output is added. */
+static void add_laurel(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = m->config->hidden_size;
+    qr_laurel(s, i, s->ctx->sub2, team);
+    m->kernels->add(t.x + t.begin * width, t.h + t.begin * width, (t.end - t.begin) * width);
+    add_residual(s, QR_BLOCK_SANDWICH_NORM, &m->layers[i], s->ctx->sub2, 1, QR_W_LAUREL_POST_NORM,
+                 QR_W_ATTN_POST_NORM_BIAS, team);
+}
+
+/* x *= factor over the thread's rows. */
+static void scale_rows(const struct qr_step *s, float factor, const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = m->config->hidden_size;
+    m->kernels->scale(t.x + t.begin * width, factor, (t.end - t.begin) * width);
+}
+
 /* The mixer of layer i: attention, a recurrent layer, or both side by side. */
 static void run_mixer(const struct qr_step *s, uint32_t i, bool normed,
                       const struct quire_team *team)
@@ -147,12 +170,16 @@ static void run_mixer(const struct qr_step *s, uint32_t i, bool normed,
         add_scaled(s, ctx->sub, mixer == QR_MIXER_RECURRENT, team);
         return;
     }
+    if (c->laurel_rank)
+        add_laurel(s, i, team);
     if (mixer != QR_MIXER_RECURRENT)
         add_residual(s, block, layer, ctx->sub, c->attention_out_scale, QR_W_ATTN_POST_NORM,
                      QR_W_ATTN_POST_NORM_BIAS, team);
     if (mixer != QR_MIXER_ATTENTION)
         add_residual(s, block, layer, recurrent, c->recurrent.out_scale, QR_W_ATTN_POST_NORM,
                      QR_W_ATTN_POST_NORM_BIAS, team);
+    if (c->laurel_rank)
+        scale_rows(s, (float)sqrt(0.5), team);
 }
 
 /* Attention and feed-forward sublayers that read the same residual stream. */
@@ -203,30 +230,33 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
                      QR_W_FFN_POST_NORM_BIAS, team);
 }
 
-/* What follows the sublayers of a layer: its per-layer embedding, and its factor. */
+/* What follows the sublayers of a layer: the correction of other residual streams, its per-layer
+ * embedding, and its factor. */
 static void finish_layer(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
-    const struct quire_model *m = s->ctx->model;
-    const size_t width = m->config->hidden_size;
-    const struct qr_model_layer *layer = &m->layers[i];
-    if (m->config->ple.dim) {
-        qr_ple_sublayer(s, i, s->ctx->sub, team);
-        add_residual(s, QR_BLOCK_SANDWICH_NORM, layer, s->ctx->sub, 1, QR_W_PLE_POST_NORM,
-                     QR_W_FFN_POST_NORM_BIAS, team);
+    struct quire_context *ctx = s->ctx;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    if (ctx->altup.streams)
+        qr_altup_correct(s, i, team);
+    if (ctx->ple.rows) {
+        qr_ple_sublayer(s, i, ctx->sub, team);
+        if (ctx->altup.streams)
+            qr_altup_add(s, i, ctx->sub, team);
+        else
+            add_residual(s, QR_BLOCK_SANDWICH_NORM, layer, ctx->sub, 1, QR_W_PLE_POST_NORM,
+                         QR_W_FFN_POST_NORM_BIAS, team);
     }
-    if (layer->vec[QR_W_LAYER_SCALE]) {
-        const struct qr_thread_state t = qr_thread_state(s, team);
-        m->kernels->scale(t.x + t.begin * width, layer->vec[QR_W_LAYER_SCALE][0],
-                          (t.end - t.begin) * width);
-    }
+    if (layer->vec[QR_W_LAYER_SCALE])
+        scale_rows(s, layer->vec[QR_W_LAYER_SCALE][0], team);
 }
 
 /* Stores the hidden states before layer i, or after the last layer and the final norm, for the
- * caller. */
+ * caller; of several residual streams the active one. */
 static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     const size_t width = s->ctx->model->config->hidden_size;
-    const float *x = qr_thread_state(s, team).x;
+    const float *x =
+        s->ctx->altup.streams && i < s->stack.end ? qr_altup_active(s) : qr_thread_state(s, team).x;
     float *out = s->args->hidden + (size_t)(i - s->stack.first) * s->n_tokens * width;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
@@ -247,17 +277,24 @@ static void store_last_hidden(const struct qr_step *s, const struct quire_team *
 void qr_forward_part(void *step, const struct quire_team *team)
 {
     const struct qr_step *s = step;
+    const bool altup = s->ctx->altup.streams != NULL;
     embed(s, team);
     if (s->ctx->ple.rows)
         qr_ple_prepare(s, team);
     if (s->ctx->model->config->mtp.in_use)
         qr_mtp_input(s, team);
+    if (altup)
+        qr_altup_begin(s, team);
     for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)
             store_hidden(s, i, team);
+        if (altup)
+            qr_altup_predict(s, i, team);
         run_block(s, i, team);
         finish_layer(s, i, team);
     }
+    if (altup)
+        qr_altup_merge(s, team);
     if (s->args->hidden)
         store_hidden(s, s->stack.end, team);
     if (s->args->last_hidden)

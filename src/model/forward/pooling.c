@@ -33,6 +33,46 @@ void qr_pool_normalize(float *x, size_t n)
             x[i] = (float)(x[i] / sqrt(sum));
 }
 
+uint32_t qr_pool_width(const struct qr_model_config *c)
+{
+    return c->n_dense ? c->dense[c->n_dense - 1].out : c->hidden_size;
+}
+
+/* Elements of the widest vector on the way. */
+static uint32_t most_wide(const struct qr_model_config *c)
+{
+    uint32_t most = c->hidden_size;
+    for (uint32_t i = 0; i < c->n_dense; i++)
+        most = c->dense[i].out > most ? c->dense[i].out : most;
+    return most;
+}
+
+uint32_t qr_pool_floats(const struct qr_model_config *c)
+{
+    return (c->n_dense ? 2 : 1) * most_wide(c);
+}
+
+void qr_pool_dense(const struct quire_model *m, float *x)
+{
+    float *out = x + most_wide(m->config);
+    for (uint32_t i = 0; i < m->config->n_dense; i++) {
+        const struct qr_packed *w = m->global.mat[QR_W_DENSE_0 + i];
+        struct qr_act act;
+        qr_act_init(&act, QR_ACT_F32, x, w->k, 1, w->k, NULL);
+        const struct qr_linear_args args = { .w = w,
+                                             .x = &act,
+                                             .out = out,
+                                             .out_stride = w->n,
+                                             .bias = m->global.vec[QR_W_DENSE_0_BIAS + i],
+                                             .compute = QUIRE_COMPUTE_F32 };
+        const struct qr_linear_block all = { 0, w->n, 0, 1 };
+        qr_linear_run_block(&args, &all, m->kernels);
+        if (m->config->dense[i].tanh)
+            m->kernels->soft_cap(out, 1, w->n); /* tanh */
+        memcpy(x, out, w->n * sizeof *x);
+    }
+}
+
 /* The dense layer of the model's pooler, from head_in into e->pooled. Ends with a barrier. */
 static void dense(const struct qr_step *s, const struct quire_team *team)
 {

@@ -16,6 +16,14 @@ void qr_pool_mean(const struct quire_model *m, float *sum, size_t n);
 /* Divides a vector by its Euclidean norm; a zero vector stays zero. */
 void qr_pool_normalize(float *x, size_t n);
 
+/* Elements of an embedding behind the dense layers, and floats that qr_pool_dense needs. */
+uint32_t qr_pool_width(const struct qr_model_config *c);
+uint32_t qr_pool_floats(const struct qr_model_config *c);
+
+/* Applies the dense layers to a pooled vector x[qr_pool_floats], on the calling thread, in f32 in
+ * every compute mode. */
+void qr_pool_dense(const struct quire_model *m, float *x);
+
 /* Pools the hidden states in ctx->h, which is complete, into s->encode->pooled. All threads call
  * it. */
 void qr_pool(const struct qr_step *s, const struct quire_team *team);

@@ -85,6 +85,12 @@ struct qr_ple_buffers {
     float *scratch; /* [threads][layers][ple dim] rows of the table */
 };
 
+/* Residual streams of AltUp; NULL in models with one. */
+struct qr_altup_buffers {
+    float *streams; /* [streams][max_rows][hidden]; a thread uses its qr_team_range of the rows */
+    float *low;     /* [max_rows][laurel rank] */
+};
+
 /* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
  * starts in a block of its own, and all groups use the same block ids. */
 struct qr_encoder_cache {
@@ -159,11 +165,13 @@ struct quire_context {
     float *att;      /* [max_heads * v_head_dim] attention output */
     float *att_gate; /* the same: gate of the output, later the gated output; NULL without */
     float *gate;     /* [max_ffn_size] input of the down projection */
+    float *gates;    /* [max_ffn_size] gates before the cutoff of sparse gates, else NULL */
     struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_recurrent_buffers recurrent;
     struct qr_moe_buffers moe; /* all NULL in dense models */
     struct qr_ple_buffers ple;
+    struct qr_altup_buffers altup;
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */

@@ -164,6 +164,8 @@ static bool can_adapt(enum qr_weight_role role)
     case QR_W_PLE_PROJ:
     case QR_W_PLE_GATE:
     case QR_W_PLE_OUT:
+    case QR_W_LAUREL_LEFT:
+    case QR_W_LAUREL_RIGHT:
         return true;
     default:
         return false;

@@ -214,11 +214,29 @@ static bool is_absent_kv(const struct qr_layer_config *l, enum qr_weight_role ro
     }
 }
 
-/* Per-layer embeddings, and factors of layers. */
+/* Per-layer embeddings, factors of layers, LAuReL and AltUp. */
 static enum qr_presence layer_end_presence(const struct qr_model_config *c,
                                            enum qr_weight_role role)
 {
-    return required_if(role == QR_W_LAYER_SCALE ? c->layer_scale : c->ple.dim != 0);
+    switch (role) {
+    case QR_W_LAYER_SCALE:
+        return required_if(c->layer_scale);
+    case QR_W_LAUREL_LEFT:
+    case QR_W_LAUREL_RIGHT:
+    case QR_W_LAUREL_POST_NORM:
+        return required_if(c->laurel_rank != 0);
+    case QR_W_ALTUP_SCALE: /* files have it without effect, too */
+        return !c->altup.n_streams ? QR_ABSENT : c->altup.correct_scale ? QR_REQUIRED : QR_OPTIONAL;
+    case QR_W_ALTUP_PROJ:
+    case QR_W_ALTUP_UNEMBED:
+    case QR_W_ALTUP_ROUTER:
+    case QR_W_ALTUP_ROUTER_NORM:
+    case QR_W_ALTUP_PREDICT:
+    case QR_W_ALTUP_CORRECT:
+        return required_if(c->altup.n_streams != 0);
+    default:
+        return required_if(c->ple.dim != 0);
+    }
 }
 
 /* Projections of self attention and cross attention, which have the same biases. */
@@ -304,7 +322,11 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return QR_ABSENT;
     if (is_ffn_weight(role))
         return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l);
-    if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_PLE_NORM))
+    if (qr_role_is_dense(role)) {
+        const uint32_t i = (uint32_t)(role - QR_W_DENSE_0) % QR_MAX_DENSE;
+        return required_if(i < c->n_dense && (role <= QR_W_DENSE_3 || c->dense[i].bias));
+    }
+    if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_ALTUP_UNEMBED))
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
         return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;

@@ -26,15 +26,22 @@ static const struct qr_file *source_file(const struct qr_weights *w, size_t i)
     return w->gguf ? qr_gguf_file(w->gguf, i) : qr_safetensors_file(w->safetensors, i);
 }
 
+static void add_file(struct qr_source_id *id, const struct qr_file *f)
+{
+    id->bytes += f->size;
+    id->mtime_ns = f->mtime_ns > id->mtime_ns ? f->mtime_ns : id->mtime_ns;
+    id->hash = hash_u64(hash_u64(id->hash, f->size), (uint64_t)f->mtime_ns);
+}
+
 void qr_weights_identify(const struct qr_weights *w, struct qr_source_id *id)
 {
     *id = (struct qr_source_id){ .hash = QR_FNV1A_INIT };
     const struct qr_file *f;
-    for (size_t i = 0; (f = source_file(w, i)) != NULL; i++) {
-        id->bytes += f->size;
-        id->mtime_ns = f->mtime_ns > id->mtime_ns ? f->mtime_ns : id->mtime_ns;
-        id->hash = hash_u64(hash_u64(id->hash, f->size), (uint64_t)f->mtime_ns);
-    }
+    for (size_t i = 0; (f = source_file(w, i)) != NULL; i++)
+        add_file(id, f);
+    for (size_t d = 0; d < QR_MAX_DENSE && w->dense[d]; d++)
+        for (size_t i = 0; (f = qr_safetensors_file(w->dense[d], i)) != NULL; i++)
+            add_file(id, f);
     for (size_t i = 0; i < qr_weights_source_count(w); i++) {
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);

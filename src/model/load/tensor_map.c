@@ -128,11 +128,13 @@ static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t 
 
 /* ---- Mapping */
 
-/* True if each expert has a tensor, with a number in its name. */
+/* True if each matrix of a stack has a tensor, with a number in its name. */
 static bool tensor_per_expert(const struct qr_name_rule *r)
 {
-    const char *layer = qr_role_is_stack(r->role) ? strstr(r->pattern, "%u") : NULL;
-    return layer && strstr(layer + 2, "%u");
+    const char *number = qr_role_is_stack(r->role) ? strstr(r->pattern, "%u") : NULL;
+    if (r->role < QR_W_FIRST_LAYER_ROLE)
+        return number != NULL;
+    return number && strstr(number + 2, "%u");
 }
 
 /* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
@@ -224,7 +226,7 @@ static quire_status bind_experts(struct qr_weights *w, enum qr_weight_role role,
     qr_weights_source_tensor(w, list[0], &first);
     for (uint32_t e = 1; e < stack->n_experts; e++) {
         char name[QR_NAME_MAX];
-        qr_tensor_rule_name(w, r, layer, e, name);
+        qr_tensor_rule_name(w, r, role < QR_W_FIRST_LAYER_ROLE ? e : layer, e, name);
         if (!qr_weights_source_find(w, name, &list[e]))
             return qr_fail(err, QUIRE_E_FORMAT, "tensor %s is missing", name);
         qr_weights_source_tensor(w, list[e], &t);
@@ -385,7 +387,7 @@ static void mark_shared_kv(const struct qr_weights *w, uint8_t *used)
         for (size_t i = 0; shared && i < sizeof roles / sizeof *roles; i++) {
             char name[QR_NAME_MAX];
             size_t tensor;
-            for (unsigned n = 0; rule(w, roles[i], layer, n, name); n++)
+            for (unsigned n = 0; qr_tensor_rule(w, roles[i], layer, n, name); n++)
                 if (qr_weights_source_find(w, name, &tensor))
                     used[tensor] = 1;
         }

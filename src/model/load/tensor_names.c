@@ -65,7 +65,10 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
     const bool gguf = w->gguf != NULL, encoder = layer >= w->config.n_layers;
     const struct qr_name_rule *own = gguf ? a->gguf_names : a->hf_names;
     const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
-    if (encoder && !w->config.mtp.in_use) {
+    if (qr_role_is_dense(role)) {
+        own = gguf ? qr_names_gguf_dense : qr_names_hf_dense;
+        common = NULL;
+    } else if (encoder && !w->config.mtp.in_use) {
         own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
         common = NULL;
         layer -= w->config.n_layers;
@@ -76,7 +79,7 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
     if (r && qr_role_in_block(&w->config, role, layer))
         qr_rule_name(r, w->config.layers[layer].block_owner, w->config.layers[layer].block_use,
                      name);
-    if (r && !gguf)
+    if (r && !gguf && !qr_role_is_dense(role))
         apply_prefix(w, name);
     return r;
 }

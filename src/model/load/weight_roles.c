@@ -37,6 +37,9 @@ enum extent {
     PLE,
     PLE_VOCAB,
     PLE_ALL,
+    STREAMS,
+    STREAM_PAIRS,
+    LAUREL,
     REC_KEYS,
     REC_VALUES,
     REC_Z_COLS,
@@ -84,9 +87,19 @@ static const struct {
     [QR_W_CLASS_DENSE_BIAS] = { "class_dense_bias", NONE, HIDDEN },
     [QR_W_CLASS_OUT] = { "class_out", LABELS, HIDDEN },
     [QR_W_CLASS_OUT_BIAS] = { "class_out_bias", NONE, LABELS },
+    [QR_W_DENSE_0] = { "dense_0", NONE, NONE },
+    [QR_W_DENSE_1] = { "dense_1", NONE, NONE },
+    [QR_W_DENSE_2] = { "dense_2", NONE, NONE },
+    [QR_W_DENSE_3] = { "dense_3", NONE, NONE },
+    [QR_W_DENSE_0_BIAS] = { "dense_0_bias", NONE, NONE },
+    [QR_W_DENSE_1_BIAS] = { "dense_1_bias", NONE, NONE },
+    [QR_W_DENSE_2_BIAS] = { "dense_2_bias", NONE, NONE },
+    [QR_W_DENSE_3_BIAS] = { "dense_3_bias", NONE, NONE },
     [QR_W_PLE_EMBD] = { "ple_embd", PLE_VOCAB, PLE_ALL },
     [QR_W_PLE_PROJ] = { "ple_proj", PLE_ALL, HIDDEN },
     [QR_W_PLE_NORM] = { "ple_norm", NONE, PLE },
+    [QR_W_ALTUP_PROJ] = { "altup_proj", HIDDEN, HIDDEN },
+    [QR_W_ALTUP_UNEMBED] = { "altup_unembed", HIDDEN, HIDDEN },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
@@ -206,6 +219,14 @@ static const struct {
     [QR_W_PLE_OUT] = { "ple_out", HIDDEN, PLE },
     [QR_W_PLE_POST_NORM] = { "ple_post_norm", NONE, HIDDEN },
     [QR_W_LAYER_SCALE] = { "layer_scale", NONE, ONE },
+    [QR_W_LAUREL_LEFT] = { "laurel_left", LAUREL, HIDDEN },
+    [QR_W_LAUREL_RIGHT] = { "laurel_right", HIDDEN, LAUREL },
+    [QR_W_LAUREL_POST_NORM] = { "laurel_post_norm", NONE, HIDDEN },
+    [QR_W_ALTUP_ROUTER] = { "altup_router", STREAMS, HIDDEN },
+    [QR_W_ALTUP_ROUTER_NORM] = { "altup_router_norm", NONE, HIDDEN },
+    [QR_W_ALTUP_PREDICT] = { "altup_predict", STREAM_PAIRS, STREAMS },
+    [QR_W_ALTUP_CORRECT] = { "altup_correct", STREAMS, STREAMS },
+    [QR_W_ALTUP_SCALE] = { "altup_scale", NONE, HIDDEN },
 };
 
 bool qr_role_is_matrix(enum qr_weight_role role)
@@ -256,17 +277,28 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_PLE_PROJ:
     case QR_W_PLE_GATE:
     case QR_W_PLE_OUT:
+    case QR_W_LAUREL_LEFT:
+    case QR_W_LAUREL_RIGHT:
+    case QR_W_DENSE_0:
+    case QR_W_DENSE_1:
+    case QR_W_DENSE_2:
+    case QR_W_DENSE_3:
         return true;
     default:
         return false;
     }
 }
 
+bool qr_role_is_dense(enum qr_weight_role role)
+{
+    return role >= QR_W_DENSE_0 && role <= QR_W_DENSE_3_BIAS;
+}
+
 bool qr_role_is_stack(enum qr_weight_role role)
 {
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
-           role == QR_W_ATTN_K_NORMS;
+           role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_ALTUP_UNEMBED;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -274,6 +306,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
 {
     if (!qr_role_is_stack(role))
         return 0;
+    if (role < QR_W_FIRST_LAYER_ROLE)
+        return cfg->altup.n_streams - 1;
     if (role == QR_W_ATTN_K_NORMS)
         return cfg->layers[layer].n_kv_heads;
     return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
@@ -389,6 +423,12 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->ple.vocab_size;
     case PLE_ALL:
         return (uint64_t)c->n_layers * c->ple.dim;
+    case STREAMS:
+        return c->altup.n_streams;
+    case STREAM_PAIRS:
+        return (uint64_t)c->altup.n_streams * c->altup.n_streams;
+    case LAUREL:
+        return c->laurel_rank;
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:
@@ -428,6 +468,12 @@ void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, 
                    uint64_t *rows, uint64_t *cols)
 {
     const struct qr_layer_config *l = &cfg->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (qr_role_is_dense(role)) {
+        const struct qr_dense_config *d = &cfg->dense[(role - QR_W_DENSE_0) % QR_MAX_DENSE];
+        *rows = role <= QR_W_DENSE_3 ? d->out : 0;
+        *cols = role <= QR_W_DENSE_3 ? d->in : d->out;
+        return;
+    }
     *rows = extent(cfg, l, roles[role].rows);
     *cols = extent(cfg, l, roles[role].cols);
 }

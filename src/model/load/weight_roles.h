@@ -13,6 +13,9 @@ const char *qr_weight_role_name(enum qr_weight_role role);
 /* True if the weight is packed for matrix products; false for vectors and stacks. */
 bool qr_role_is_matrix(enum qr_weight_role role);
 
+/* Whether a role belongs to a dense layer behind the pooling of embeddings. */
+bool qr_role_is_dense(enum qr_weight_role role);
+
 /* True if the role has one weight per expert or per head. */
 bool qr_role_is_stack(enum qr_weight_role role);
 /* Number of weights of a stack in a layer; 0: not a stack. */

@@ -16,6 +16,7 @@
 #include "model/load/quantized.h"
 #include "model/load/tensor_map.h"
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MAX_CONFIG_BYTES = 4 << 20 };
@@ -88,11 +89,71 @@ static void name_after_dir(struct qr_weights *w)
         qr_model_config_set_name(&w->config, w->dir + begin, n - begin);
 }
 
+/* One dense layer behind the pooling: its configuration. Without a safetensors file the model
+ * opens, and its embeddings are refused by the name of the module. */
+static quire_status read_dense(struct qr_weights *w, uint32_t i, struct quire_error *err)
+{
+    struct qr_dense_config *d = &w->config.dense[i];
+    struct text config = { 0 };
+    char name[sizeof d->folder + 32];
+    snprintf(name, sizeof name, "%s/model.safetensors", d->folder);
+    char *path = qr_path_join(w->allocator, w->dir, name);
+    if (!path)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %s", name);
+    const bool exists = qr_file_exists(path);
+    qr_strfree(w->allocator, path);
+    if (!exists) {
+        qr_model_config_refuse_module(&w->config, "modules.json", d->folder);
+        return QUIRE_OK;
+    }
+    snprintf(name, sizeof name, "%s/config.json", d->folder);
+    quire_status s = load_text(w, name, &config, err);
+    if (s == QUIRE_OK && !config.s)
+        s = qr_fail(err, QUIRE_E_FORMAT, "%s is missing", name);
+    if (s == QUIRE_OK)
+        s = qr_model_config_read_dense(&w->config, i, name, config.s, config.n, err);
+    free_text(w, &config);
+    return s;
+}
+
+/* Files of sentence-transformers: pooling, and what follows it. */
+static quire_status read_modules(struct qr_weights *w, struct quire_error *err)
+{
+    struct text pooling = { 0 }, modules = { 0 };
+    quire_status s = load_text(w, "1_Pooling/config.json", &pooling, err);
+    if (s == QUIRE_OK && pooling.s)
+        s = qr_model_config_read_pooling(&w->config, pooling.s, pooling.n, err);
+    if (s == QUIRE_OK)
+        s = load_text(w, "modules.json", &modules, err);
+    if (s == QUIRE_OK && modules.s)
+        s = qr_model_config_read_modules(&w->config, modules.s, modules.n, err);
+    free_text(w, &pooling);
+    free_text(w, &modules);
+    for (uint32_t i = 0; s == QUIRE_OK && i < w->config.n_dense; i++)
+        s = read_dense(w, i, err);
+    if (w->config.embedding_module[0])
+        w->config.n_dense = 0;
+    return s;
+}
+
+static quire_status open_dense(struct qr_weights *w, struct quire_error *err)
+{
+    for (uint32_t i = 0; i < w->config.n_dense; i++) {
+        char *path = qr_path_join(w->allocator, w->dir, w->config.dense[i].folder);
+        if (!path)
+            return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", w->config.dense[i].folder);
+        const quire_status s = qr_safetensors_open_dir(path, w->allocator, &w->dense[i], err);
+        qr_strfree(w->allocator, path);
+        QR_TRY(s);
+    }
+    return QUIRE_OK;
+}
+
 static quire_status open_folder(struct qr_weights *w, const struct qr_weights_params *p,
                                 struct quire_error *err)
 {
     const struct qr_unknown_policy policy = unknown_policy(p);
-    struct text config = { 0 }, generation = { 0 }, pooling = { 0 }, modules = { 0 };
+    struct text config = { 0 }, generation = { 0 };
     w->dir = qr_strdup(w->allocator, p->path);
     if (!w->dir)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(p->path));
@@ -105,22 +166,14 @@ static quire_status open_folder(struct qr_weights *w, const struct qr_weights_pa
     if (s == QUIRE_OK)
         s = qr_model_config_from_hf(config.s, config.n, generation.s, generation.n, &policy,
                                     w->allocator, &w->config, err);
-    if (s == QUIRE_OK)
-        s = load_text(w, "1_Pooling/config.json", &pooling, err);
-    if (s == QUIRE_OK && pooling.s)
-        s = qr_model_config_read_pooling(&w->config, pooling.s, pooling.n, err);
-    if (s == QUIRE_OK)
-        s = load_text(w, "modules.json", &modules, err);
-    if (s == QUIRE_OK && modules.s)
-        s = qr_model_config_read_modules(&w->config, modules.s, modules.n, err);
     free_text(w, &config);
     free_text(w, &generation);
-    free_text(w, &pooling);
-    free_text(w, &modules);
     QR_TRY(s);
+    QR_TRY(read_modules(w, err));
     name_after_dir(w);
     QR_TRY(qr_safetensors_open_dir(p->path, w->allocator, &w->safetensors, err));
-    return qr_quantized_open(w, err);
+    QR_TRY(qr_quantized_open(w, err));
+    return open_dense(w, err);
 }
 
 static quire_status open_source(struct qr_weights *w, const struct qr_weights_params *p,
@@ -164,6 +217,10 @@ void qr_weights_release_source(struct qr_weights *w)
     qr_quantized_close(w);
     qr_gguf_close(w->gguf);
     qr_safetensors_close(w->safetensors);
+    for (size_t i = 0; i < QR_MAX_DENSE; i++) {
+        qr_safetensors_close(w->dense[i]);
+        w->dense[i] = NULL;
+    }
     w->gguf = NULL;
     w->safetensors = NULL;
 }

@@ -9,18 +9,52 @@
 #include "model/load/quantized_read.h"
 #include <string.h>
 
-size_t qr_weights_source_count(const struct qr_weights *w)
+/* Tensors of the model itself, without dense layers. */
+static size_t main_count(const struct qr_weights *w)
 {
     return w->gguf        ? qr_gguf_tensor_count(w->gguf)
            : w->quantized ? qr_quantized_count(w->quantized)
                           : qr_safetensors_count(w->safetensors);
 }
 
+/* The file of dense layers that has tensor *i, which becomes its index there; NULL: none. */
+static const struct qr_safetensors *dense_of(const struct qr_weights *w, size_t *i)
+{
+    *i -= main_count(w);
+    for (size_t d = 0; d < QR_MAX_DENSE && w->dense[d]; d++) {
+        const size_t n = qr_safetensors_count(w->dense[d]);
+        if (*i < n)
+            return w->dense[d];
+        *i -= n;
+    }
+    return NULL;
+}
+
+size_t qr_weights_source_count(const struct qr_weights *w)
+{
+    size_t n = main_count(w);
+    for (size_t d = 0; d < QR_MAX_DENSE && w->dense[d]; d++)
+        n += qr_safetensors_count(w->dense[d]);
+    return n;
+}
+
 bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t *i)
 {
-    return w->gguf        ? qr_gguf_find_tensor(w->gguf, name, i)
-           : w->quantized ? qr_quantized_find(w, name, i)
-                          : qr_safetensors_find(w->safetensors, name, i);
+    static const char dense[] = "dense.";
+    if (w->gguf)
+        return qr_gguf_find_tensor(w->gguf, name, i);
+    if (!w->dense[0] || strncmp(name, dense, sizeof dense - 1) != 0)
+        return w->quantized ? qr_quantized_find(w, name, i)
+                            : qr_safetensors_find(w->safetensors, name, i);
+    const char digit = name[sizeof dense - 1];
+    const size_t which = (size_t)(digit - '0');
+    if (digit < '0' || which >= QR_MAX_DENSE || !w->dense[which] ||
+        !qr_safetensors_find(w->dense[which], name + sizeof dense + 1, i))
+        return false;
+    *i += main_count(w);
+    for (size_t d = 0; d < which; d++)
+        *i += qr_safetensors_count(w->dense[d]);
+    return true;
 }
 
 static uint32_t type_of_dtype(uint8_t dtype)
@@ -68,15 +102,15 @@ static void from_quantized(const struct qr_quantized_tensor *q, struct qr_source
 
 void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_source_tensor *t)
 {
-    size_t file = i;
-    const struct qr_quantized_tensor *q =
-        w->quantized ? qr_quantized_get(w->quantized, i, &file) : NULL;
-    if (q) {
-        from_quantized(q, t);
-        return;
-    }
     if (!w->gguf) {
-        from_safetensor(qr_safetensors_tensor(w->safetensors, file), t);
+        const struct qr_safetensors *dense = i < main_count(w) ? NULL : dense_of(w, &i);
+        size_t file = i;
+        const struct qr_quantized_tensor *q =
+            !dense && w->quantized ? qr_quantized_get(w->quantized, i, &file) : NULL;
+        if (q)
+            from_quantized(q, t);
+        else
+            from_safetensor(qr_safetensors_tensor(dense ? dense : w->safetensors, file), t);
         return;
     }
     const struct qr_gguf_tensor *g = qr_gguf_tensor(w->gguf, i);
@@ -94,10 +128,12 @@ quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, u
     if (w->gguf)
         return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
     if (w->safetensors) {
+        const struct qr_safetensors *dense = tensor < main_count(w) ? NULL : dense_of(w, &tensor);
         const struct qr_quantized_tensor *q =
-            w->quantized ? qr_quantized_get(w->quantized, tensor, &tensor) : NULL;
+            !dense && w->quantized ? qr_quantized_get(w->quantized, tensor, &tensor) : NULL;
         return q ? qr_quantized_read(w, q, begin, bytes, dst, err)
-                 : qr_safetensors_read_range(w->safetensors, tensor, begin, bytes, dst, err);
+                 : qr_safetensors_read_range(dense ? dense : w->safetensors, tensor, begin, bytes,
+                                             dst, err);
     }
     return qr_fail(err, QUIRE_E_MISUSE, "the source of the weights has been released");
 }
