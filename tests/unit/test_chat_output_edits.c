@@ -147,6 +147,40 @@ static void values(void **state)
         }
 }
 
+/* Every allocation fails. Text before the answer moves the growth of the buffers over the places
+ * that append to them. */
+static void allocations(void **state)
+{
+    (void)state;
+    enum { STEP = 7, BEFORE = 64, LONGEST = 4096 };
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        for (size_t before = i % STEP; before < BEFORE; before += STEP)
+            for (size_t n = 1;; n++) {
+                char text[LONGEST];
+                struct quire_chat_output_params p;
+                struct quire_error err = QUIRE_ERROR_INIT;
+                struct joined j;
+                struct fail_alloc f;
+                const int size =
+                    snprintf(text, sizeof text, "%*s%s", (int)before, "", answers[i].text);
+                fail_alloc_init(&f, n, false);
+                quire_chat_output_params_init(&p, sizeof p);
+                p.allocator = &f.hooks;
+                p.format = answers[i].format;
+                p.tools_json = n % 2 ? tools : NULL;
+                p.thinking = answers[i].thinking ? QUIRE_THINKING_OPEN : QUIRE_THINKING_CLOSED;
+                const quire_status s =
+                    joined_run(&j, &p, text, (size_t)size,
+                               (struct pieces){ .longest = before % 2 ? 3 : 0, .seed = 1 }, &err);
+                joined_free(&j);
+                assert_int_equal(f.live_count, 0);
+                if (f.calls < n)
+                    break;
+                assert_int_equal(s, QUIRE_E_NOMEM);
+                assert_non_null(strstr(err.msg, "memory"));
+            }
+}
+
 static void scan(void **state)
 {
     (void)state;
@@ -189,6 +223,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scan),
+        cmocka_unit_test(allocations),
         cmocka_unit_test(values),
         cmocka_unit_test(bytes),
     };

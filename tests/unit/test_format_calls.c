@@ -297,6 +297,8 @@ static void test_safetensors_header(void **state)
                     ONE_TENSOR ",\r\n\t\"__metadata__\":{\"a\":\"1\",\"b\":\"\\u00C9\"}}");
     assert_status(QUIRE_OK, qr_safetensors_open(in_dir("x.safetensors"), NULL, &s, &err));
     assert_int_equal(qr_safetensors_count(s), 1);
+    assert_non_null(qr_safetensors_file(s, 0));
+    assert_null(qr_safetensors_file(s, 1));
     qr_safetensors_close(s);
     size_t n = 1;
     expect_message(QUIRE_E_FORMAT, qr_safetensors_parse((char[1]){ 0 }, 0, NULL, &n, &err), &err,

@@ -368,6 +368,18 @@ static void test_small_changes(void **state)
     pad_to(&m, 32);
     check_small(&m);
     drop(&m);
+    /* the same with a name that leaves two bytes of the header, and with one that needs more */
+    for (uint64_t length = 34; length <= 40; length += 6) {
+        const uint64_t spaces = 0x2020202020202020;
+        const uint64_t named[4] = { length, spaces, spaces, spaces };
+        put_head(&m, 3, 1, 1);
+        put_kv_str(&m, "key", "");
+        put_tensor(&m, "a tensor with a name that is longer than the one inside", 0x20202020, 4,
+                   named, spaces);
+        pad_to(&m, 32);
+        check_small(&m);
+        drop(&m);
+    }
     put_head(&m, 3, 0, 2);
     put_kv_array(&m, "list", QR_GGUF_STRING, 1);
     put_str(&m, "abc");
