@@ -4,9 +4,11 @@
  * Checks the bound of memory, and that an accepted configuration has valid sizes. */
 #include "fuzz.h"
 #include "json_mutator.h"
+#include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/hf.h"
 #include "model/config/limits.h"
+#include "model/config/mtp.h"
 #include "model/config/validate.h"
 #include <math.h>
 #include <string.h>
@@ -65,6 +67,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                    "a scale is not finite");
         check_layers(&c);
         check_recurrent(&c.recurrent);
+        if (qr_model_config_select_mtp(&c, qr_arch_by_name(c.arch), false, &again) == QUIRE_OK) {
+            fuzz_check(qr_model_config_validate(&c, &again) == QUIRE_OK, "head: %s", again.msg);
+            check_layers(&c);
+        }
     }
     qr_model_config_free(&c);
     fuzz_memory_done(&memory);
