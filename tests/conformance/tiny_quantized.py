@@ -268,6 +268,9 @@ SCHEMES = {
 }
 
 
+SHARDED = ("gptq", "fp8_block", "nf4_nested")
+
+
 class Llama:
     def __init__(self, name):
         self.config, make = SCHEMES[name]()
@@ -422,11 +425,24 @@ class GptOss(Llama):
                 "layer_types": ["full_attention" if i % 2 else "sliding_attention" for i in range(LAYERS)]}
 
 
-def write_folder(folder, model):
+def write_weights(folder, files, shards):
+    """With two shards, the tensors of a matrix are in different ones."""
+    if shards == 1:
+        tiny.write_safetensors(f"{folder}/model.safetensors", files)
+        return
+    parts = [dict(list(files.items())[i::shards]) for i in range(shards)]
+    names = [f"model-{i + 1:05}-of-{shards:05}.safetensors" for i in range(shards)]
+    for name, part in zip(names, parts):
+        tiny.write_safetensors(f"{folder}/{name}", part)
+    with open(f"{folder}/model.safetensors.index.json", "w", encoding="utf-8") as f:
+        json.dump({"metadata": {}, "weight_map": {t: n for n, part in zip(names, parts) for t in part}}, f)
+
+
+def write_folder(folder, model, shards):
     os.mkdir(folder)
     with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
         json.dump(model.model_config(), f)
-    tiny.write_safetensors(f"{folder}/model.safetensors", model.files)
+    write_weights(folder, model.files, shards)
     rng, golden = random.Random(1), {}
     for n in PROMPTS:
         ids = [rng.randrange(VOCAB) for _ in range(n)]
@@ -440,7 +456,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         for name in wanted:
             folder = f"{scratch}/{name}"
-            write_folder(folder, GptOss() if name == "mxfp4" else Llama(name))
+            write_folder(folder, GptOss() if name == "mxfp4" else Llama(name), 2 if name in SHARDED else 1)
             for mode in ("f32", "native"):
                 failed |= subprocess.call([sys.argv[1], "golden", "--compute", mode, folder])
     return 1 if failed else 0

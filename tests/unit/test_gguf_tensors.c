@@ -62,7 +62,8 @@ static void test_types(void **state)
 {
     (void)state;
     const uint64_t dims[2] = { 32, 1 };
-    static const uint32_t unknown[] = { 4, 5, 31, 32, 33, 36, 37, 38, 43, 144, 1000, UINT32_MAX };
+    static const uint32_t unknown[] = { 4,  5,  31,  32,   33,         36,     37,
+                                        38, 43, 144, 1000, UINT32_MAX, 0x10000 };
     expect_one("t", Q8_0, 2, dims, 0, QUIRE_OK, NULL);
     for (size_t i = 0; i < sizeof unknown / sizeof *unknown; i++)
         expect_one("some.weight", unknown[i], 2, dims, 0, QUIRE_E_UNSUPPORTED, "some.weight");

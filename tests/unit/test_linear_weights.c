@@ -138,6 +138,30 @@ static void rows_come_back_exactly(void **state)
         }
 }
 
+/* With an order, value k of a packed row is that of input order[k]. */
+static void unpacked_rows_follow_the_order(void **state)
+{
+    (void)state;
+    enum { K = 288, N = 5 };
+    uint32_t order[K];
+    float plain[K], ordered[K];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_packed *w;
+    assert_status(QUIRE_OK, qr_packed_create(QR_WEIGHT_INT4_32, N, K, NULL, &w, &err));
+    uint8_t raw[N * (K / 32 * 21)];
+    for (size_t i = 0; i < sizeof raw; i++)
+        raw[i] = i % 21 == 3 ? 0x3c : random_byte(); /* of usual size */
+    for (uint32_t k = 0; k < K; k++)
+        order[k] = 5 * k % K;
+    assert_status(QUIRE_OK, qr_packed_pack_rows(w, 0, N, raw, &err));
+    qr_packed_unpack_row(w, 3, plain);
+    qr_packed_set_order(w, order);
+    qr_packed_unpack_row(w, 3, ordered);
+    for (size_t k = 0; k < K; k++)
+        assert_memory_equal(&ordered[order[k]], &plain[k], sizeof *plain);
+    qr_packed_destroy(w);
+}
+
 /* Packing panels in any order into uninitialized memory gives equal bytes, padding included. */
 static void packing_order_does_not_matter(void **state)
 {
@@ -273,6 +297,7 @@ int main(void)
         cmocka_unit_test(foreign_types_are_named),
         cmocka_unit_test(row_bytes_are_exact),
         cmocka_unit_test(rows_come_back_exactly),
+        cmocka_unit_test(unpacked_rows_follow_the_order),
         cmocka_unit_test(packing_order_does_not_matter),
         cmocka_unit_test(packed_size_is_near_file_size),
         cmocka_unit_test(create_rejects_bad_shapes),

@@ -37,13 +37,15 @@ struct load {
 
 /* Rows per chunk, a multiple of every panel height. Small chunks keep the source rows in cache
  * while they are packed. A chunk of a matrix that is stored by columns takes one read per column,
- * so larger ones are better. */
-enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024 };
+ * so larger ones are better; those of quantized matrices take a byte per value, too. */
+enum { CHUNK_ROWS = 64, TRANSPOSED_CHUNK_ROWS = 1024, MANY_ROWS_CHUNK_ROWS = 256 };
 
 static void add_job(struct load *l, const struct qr_weight *w, uint32_t index,
                     struct qr_packed *target)
 {
-    const uint32_t rows = w->column_bytes || w->many_rows ? TRANSPOSED_CHUNK_ROWS : CHUNK_ROWS;
+    const uint32_t rows = w->column_bytes ? TRANSPOSED_CHUNK_ROWS
+                          : w->many_rows  ? MANY_ROWS_CHUNK_ROWS
+                                          : CHUNK_ROWS;
     if (w->role != QR_W_LATENT_UK_ROWS) /* the same parameters as QR_W_LATENT_UK */
         l->model->n_parameters += w->n_rows * w->n_cols;
     l->model->weight_bytes += target->bytes;
