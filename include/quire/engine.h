@@ -132,8 +132,8 @@ struct quire_engine_params {
     double target_itl;
     /** Draft model: a smaller model with the same vocabulary that drafts for requests with
      *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
-     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache,
-     *  with its recurrent states, counts against kv_bytes */
+     *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
+     *  and recurrent states count against kv_bytes */
     const char *draft_model_path;
     struct quire_model *draft_model;
     /** with draft_model only; borrowed by open; of a head of multi-token prediction any tokenizer,

@@ -34,6 +34,8 @@ static void copy_settings(struct quire_tokenizer *t, const struct qr_vocab_spec 
     t->split_at_white_space = spec->split_at_white_space;
     t->remove_extra_whitespaces = spec->remove_extra_whitespaces;
     t->keep_leading_space = spec->keep_leading_space;
+    t->keep_trailing_space = spec->keep_trailing_space;
+    t->strip_white_space = spec->strip_white_space;
     t->fuse_unk = spec->fuse_unk;
     t->prepend_scheme = spec->prepend_scheme;
     t->strip_prepended_space = spec->strip_prepended_space;

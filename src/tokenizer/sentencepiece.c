@@ -129,32 +129,32 @@ static quire_status encode_unigram(struct qr_encoder *e, const uint8_t *s, size_
 
 /* ---- Fragments */
 
-/* Bytes of the white space character that the text begins with, else 0. */
-static size_t white_space(const struct quire_tokenizer *t, const uint8_t *s, size_t n)
-{
-    uint32_t cp = 0;
-    if (s[0] == ' ' || !t->split_at_white_space)
-        return s[0] == ' ';
-    const int size = qr_utf8_next_final(s, n, &cp);
-    return qr_is_white_space(cp) ? (size_t)size : 0;
-}
-
-/* Removes leading (but for one, if that is kept), trailing and repeated spaces. */
+/* Removes repeated spaces, and leading and trailing ones unless one of them is kept. */
 static quire_status remove_extra_whitespaces(struct qr_encoder *e, const uint8_t **text, size_t *n)
 {
+    const struct quire_tokenizer *t = e->t;
     struct qr_bytes *b = &e->prefixed;
+    size_t end = 0; /* behind the last character that is not removed at the end */
     b->size = 0;
-    if (!qr_bytes_reserve(e->t->a, b, *n))
+    if (!qr_bytes_reserve(t->a, b, *n))
         return qr_encoder_nomem(e);
-    for (size_t i = 0, space; i < *n; i += space ? space : 1) {
-        space = white_space(e->t, *text + i, *n - i);
-        if (!space)
-            b->data[b->size++] = (*text)[i];
-        else if (b->size ? b->data[b->size - 1] != ' ' : e->t->keep_leading_space)
-            b->data[b->size++] = ' ';
+    for (size_t i = 0, size; i < *n; i += size) {
+        uint32_t cp = 0;
+        (void)qr_utf8_next_final(*text + i, *n - i, &cp); /* well-formed */
+        size = qr_utf8_len((*text)[i]);
+        const bool white = qr_is_white_space(cp);
+        if (cp == ' ' || (white && t->split_at_white_space)) {
+            if (b->size ? b->data[b->size - 1] != ' ' : t->keep_leading_space)
+                b->data[b->size++] = ' ';
+        } else if (!white || !t->strip_white_space || b->size || t->keep_leading_space) {
+            memcpy(b->data + b->size, *text + i, size);
+            b->size += size;
+            if (!white || !t->strip_white_space)
+                end = b->size;
+        }
     }
-    if (b->size && b->data[b->size - 1] == ' ')
-        b->size--;
+    if (!t->keep_trailing_space)
+        b->size = end;
     *text = b->data;
     *n = b->size;
     return QUIRE_OK;

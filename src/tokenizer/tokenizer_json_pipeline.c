@@ -328,13 +328,15 @@ static quire_status check_unigram(struct pipeline *p)
         return unsupported(p, "Unigram model", "without U+2581 for spaces");
     if (spec->nfc && spec->charsmap)
         return unsupported(p, "normalizer", "NFC with Precompiled");
-    if (p->strips_right != p->collapses && !p->white_space_split)
-        return unsupported(p, "normalizer", "Strip or Replace of \" {2,}\" without the other");
+    if ((p->strips_right || p->strips_left) && !p->collapses && !p->white_space_split)
+        return unsupported(p, "normalizer", "Strip without Replace of \" {2,}\"");
     /* Metaspace sees the words one by one */
     if (p->white_space_split && spec->prepend_scheme != QR_PREPEND_UNLESS_SPACE)
         return unsupported(p, "pre_tokenizer WhitespaceSplit", "without a space before each word");
     spec->remove_extra_whitespaces = p->collapses || p->white_space_split;
     spec->keep_leading_space = !p->strips_left && !p->white_space_split;
+    spec->keep_trailing_space = !p->strips_right && !p->white_space_split;
+    spec->strip_white_space = p->strips_left || p->strips_right;
     spec->split_at_white_space = p->white_space_split;
     spec->strip_prepended_space = spec->prepend_scheme != QR_PREPEND_NEVER;
     return QUIRE_OK;

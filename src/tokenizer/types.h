@@ -82,9 +82,10 @@ struct qr_vocab_spec {
     bool split_at_spaces;          /* a piece begins at every space, also inside a run */
     bool split_at_white_space;     /* white space of all kinds is a space */
     bool remove_extra_whitespaces; /* no leading, trailing or repeated spaces */
-    bool keep_leading_space;       /* one of them stays then */
-    bool fuse_unk;                 /* consecutive unknown characters give one unknown token */
-    const uint8_t *charsmap;       /* UNIGRAM: normalizer (charsmap.h); NULL = none */
+    bool keep_leading_space, keep_trailing_space; /* one of them stays then */
+    bool strip_white_space;  /* those at the beginning and end may be white space of all kinds */
+    bool fuse_unk;           /* consecutive unknown characters give one unknown token */
+    const uint8_t *charsmap; /* UNIGRAM: normalizer (charsmap.h); NULL = none */
     size_t charsmap_size;
     enum qr_prepend_scheme prepend_scheme;
     bool strip_prepended_space; /* the detokenizer drops the prepended space */
@@ -157,7 +158,8 @@ struct quire_tokenizer {
     /* see qr_vocab_spec */
     enum qr_vocab_kind kind;
     bool merge_by_score, ignore_merges, nfc, split_at_spaces, split_at_white_space,
-        remove_extra_whitespaces, keep_leading_space, fuse_unk, strip_prepended_space;
+        remove_extra_whitespaces, keep_leading_space, keep_trailing_space, strip_white_space,
+        fuse_unk, strip_prepended_space;
     bool clean_text, isolate_cjk, strip_accents, lowercase;
     bool tokens_cross_spaces; /* a token has a space after another character */
     enum qr_prepend_scheme prepend_scheme;

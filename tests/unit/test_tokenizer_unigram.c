@@ -346,6 +346,37 @@ static void json_files(void **state)
     }
 }
 
+/* Runs of spaces alone are replaced: one space at the end stays. With Strip, all white space at the
+ * end goes, and none elsewhere. */
+static void json_spaces(void **state)
+{
+    (void)state;
+    static const char replace[] = "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},"
+                                  "\"content\":\" \"}";
+    static const char right[] = "{\"type\":\"Strip\",\"strip_left\":false}";
+    static const char both[] = "{\"type\":\"Strip\"}";
+    static const struct {
+        const char *first, *second;
+        int32_t ids[8], n;
+    } forms[] = { { replace, NULL, { 5, 2, 4, 0, 2 }, 5 },
+                  { right, replace, { 5, 2, 4 }, 3 },
+                  { both, replace, { 5, 2, 4 }, 3 } };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        char json[2048];
+        snprintf(json, sizeof json,
+                 "{" VOCAB "," ADDED "," END "," METASPACE
+                 ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[%s%s%s]}}",
+                 forms[i].first, forms[i].second ? "," : "",
+                 forms[i].second ? forms[i].second : "");
+        struct quire_tokenizer *t = open_json(json, QUIRE_OK, NULL);
+        const struct ids got = encode(t, "  a   b\n  ", 0);
+        assert_int_equal(got.n, forms[i].n);
+        assert_memory_equal(got.id, forms[i].ids, got.n * sizeof *got.id);
+        assert_int_equal(encode(t, "   ", 0).n, i == 0);
+        quire_tokenizer_close(t);
+    }
+}
+
 static void bad_json(void **state)
 {
     (void)state;
@@ -367,7 +398,7 @@ static void bad_json(void **state)
           QUIRE_E_FORMAT, "score of token 0" },
         { "{" VOCAB "}", QUIRE_E_UNSUPPORTED, "without U+2581" },
         { "{" VOCAB "," METASPACE ",\"normalizer\":{\"type\":\"Strip\"}}", QUIRE_E_UNSUPPORTED,
-          "without the other" },
+          "Strip without Replace" },
         { "{" VOCAB "," METASPACE ",\"normalizer\":{\"type\":\"Lowercase\"}}", QUIRE_E_UNSUPPORTED,
           "Lowercase" },
         { "{" VOCAB "," METASPACE ",\"normalizer\":{\"type\":\"Precompiled\","
@@ -442,9 +473,11 @@ static void allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(segmentation), cmocka_unit_test(random_texts), cmocka_unit_test(map),
-        cmocka_unit_test(damaged_maps), cmocka_unit_test(json_files),   cmocka_unit_test(bad_json),
-        cmocka_unit_test(gguf_file),    cmocka_unit_test(allocations),
+        cmocka_unit_test(segmentation), cmocka_unit_test(random_texts),
+        cmocka_unit_test(map),          cmocka_unit_test(damaged_maps),
+        cmocka_unit_test(json_files),   cmocka_unit_test(json_spaces),
+        cmocka_unit_test(bad_json),     cmocka_unit_test(gguf_file),
+        cmocka_unit_test(allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
