@@ -32,7 +32,8 @@ families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text
     gemma4_text_moe granitemoe_swa hunyuan_v1_moe phimoe"
 # Recurrent layers: a rounded activation can change the sign of a product that a norm then enlarges.
 families_recurrent="lfm2 lfm2_moe mamba mamba2 falcon_mamba granitemoehybrid granitemoehybrid_dense bamba nemotron_h
-    nemotron_h_moe qwen3_next qwen3_5_text qwen3_5_moe_text olmo_hybrid jamba falcon_h1 kimi_linear minimax"
+    nemotron_h_moe qwen3_next qwen3_5_text qwen3_5_moe_text olmo_hybrid jamba falcon_h1 kimi_linear minimax
+    recurrent_gemma"
 failed=0
 check() { "$@" || failed=1; }
 golden=$shared/goldens

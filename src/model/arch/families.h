@@ -94,6 +94,7 @@
     X(qwen3_5_moe)                                                                                 \
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
+    X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(seed_oss)                                                                                    \
     X(smollm3)                                                                                     \

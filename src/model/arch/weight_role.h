@@ -113,7 +113,15 @@ enum qr_weight_role {
     QR_W_REC_B_NORM,  /* [key_dim] */
     QR_W_REC_C_NORM,
     QR_W_REC_NORM, /* [norm_dim] per head, or [n_heads * value_dim] */
-    QR_W_REC_LAST = QR_W_REC_NORM,
+    QR_W_REC_V_BIAS,
+    QR_W_REC_Z_BIAS,
+    QR_W_REC_OUT_BIAS,
+    /* RG-LRU: gates of the input and the decay, stacks of [value_dim][value_dim], one per head */
+    QR_W_REC_GATE_I,
+    QR_W_REC_GATE_A,
+    QR_W_REC_GATE_I_BIAS, /* [n_heads * value_dim] */
+    QR_W_REC_GATE_A_BIAS,
+    QR_W_REC_LAST = QR_W_REC_GATE_A_BIAS,
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */
