@@ -77,6 +77,23 @@ static quire_status prepare_decay(struct quire_model *m, struct qr_model_layer *
     return QUIRE_OK;
 }
 
+/* RG-LRU: the logarithm of the smallest decay of each channel, -8 softplus(parameter). */
+static quire_status prepare_log_decays(struct quire_model *m, struct qr_model_layer *layer,
+                                       struct quire_error *err)
+{
+    const size_t n = (size_t)qr_recurrent_value_width(&m->config->recurrent);
+    const float *a = layer->vec[QR_W_REC_A];
+    float *decay = reserve(m, n, 1, err);
+    if (!decay)
+        return QUIRE_E_NOMEM;
+    for (size_t c = 0; c < n; c++) {
+        const double x = (double)a[c];
+        decay[c] = (float)(-8 * (fmax(x, 0) + log1p(exp(-fabs(x)))));
+    }
+    layer->recurrent.decay = decay;
+    return QUIRE_OK;
+}
+
 /* Lightning attention: exp(-slope), constant per head and layer (MiniMax-01, arXiv 2501.08313). */
 static quire_status prepare_slopes(struct quire_model *m, uint32_t i, struct quire_error *err)
 {
@@ -101,6 +118,8 @@ quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_erro
             QR_TRY(prepare_conv(m, &m->layers[i], err));
         if (r->kind == QR_RECURRENT_LIGHTNING)
             QR_TRY(prepare_slopes(m, i, err));
+        else if (r->kind == QR_RECURRENT_RG_LRU)
+            QR_TRY(prepare_log_decays(m, &m->layers[i], err));
         else if (r->kind != QR_RECURRENT_SHORT_CONV)
             QR_TRY(prepare_decay(m, &m->layers[i], err));
     }

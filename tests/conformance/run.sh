@@ -35,7 +35,7 @@ families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text
 # Recurrent layers: a rounded activation can change the sign of a product that a norm then enlarges.
 families_recurrent="lfm2 lfm2_moe mamba mamba2 falcon_mamba granitemoehybrid granitemoehybrid_dense bamba nemotron_h
     nemotron_h_moe qwen3_next qwen3_5_text qwen3_5_moe_text olmo_hybrid jamba falcon_h1 kimi_linear minimax
-    rwkv zamba2"
+    recurrent_gemma rwkv zamba2"
 failed=0
 check() { "$@" || failed=1; }
 golden=$shared/goldens

@@ -44,6 +44,7 @@ static inline void say_recurrent(struct text *t, const struct qr_model_config *c
         r->conv_bias, r->log_decay, r->vector_decay, r->tiled_heads, r->dt_norms, r->norm_weights,
         r->conv_thirds, (double)r->dt_norm_eps, (double)r->norm_eps, (double)r->beta_scale,
         (double)r->out_scale, c->attention_gate);
+    say(t, "gelu gate %d bias %d\n", r->gelu_gate, r->bias);
     for (int i = 0; i < 5; i++)
         say(t, "%g ", (double)r->part_scales[i]);
     for (int i = 0; i < 3; i++)
@@ -184,6 +185,7 @@ static const char *const golden_dirs[] = {
     "falcon_h1",
     "kimi_linear",
     "minimax",
+    "recurrent_gemma",
     "rwkv",
     "zamba2",
     "eurobert",

@@ -7,12 +7,14 @@
 
 enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
 
-/* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets. */
+/* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets;
+ * RG-LRU and windows, a folder. */
 static const char *const models[] = {
     "../gguf_2026/lfm2-bf16.gguf",
     "../gguf_2026/mamba2-bf16.gguf",
     "../gguf_2026/granitemoehybrid-bf16.gguf",
     "../gguf_2026/qwen3_next-bf16.gguf",
+    "recurrent_gemma",
 };
 static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";
 static const char *const without_attention = "../gguf_2026/mamba2-bf16.gguf";
@@ -72,13 +74,37 @@ static void run_schedule(const struct test_model *m, uint32_t seed, struct cover
     quire_engine_close(e);
 }
 
+/* A GGUF file, or a folder with the tokenizer of another model. */
+static void open_tested(struct test_model *m, const char *name)
+{
+    char path[8192];
+    struct quire_model_params mp;
+    *m = (struct test_model){ .gguf = name };
+    if (strstr(name, ".gguf"))
+        return;
+    quire_model_params_init(&mp, sizeof mp);
+    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
+    mp.path = path;
+    m->gguf = hybrid;
+    assert_status(QUIRE_OK, quire_model_open(&mp, &m->model, NULL));
+    assert_status(QUIRE_OK,
+                  quire_tokenizer_open(params_for(hybrid).model_path, NULL, &m->tokenizer, NULL));
+}
+
+static void close_tested(struct test_model *m)
+{
+    assert_status(QUIRE_OK, quire_model_close(m->model));
+    quire_tokenizer_close(m->tokenizer);
+}
+
 static void schedules(void **state)
 {
     (void)state;
     if (!need_shared())
         skip();
     for (size_t i = 0; i < N_MODELS; i++) {
-        const struct test_model m = { .gguf = models[i] };
+        struct test_model m;
+        open_tested(&m, models[i]);
         struct coverage seen = { 0 };
         make_model_jobs(alone);
         run_alone(&m, alone, N_JOBS);
@@ -92,6 +118,7 @@ static void schedules(void **state)
                       (unsigned long long)seen.n_rejected);
         assert_true(seen.n_taken > 0 && seen.n_preempted > 0);
         assert_true(seen.n_accepted > 0 && seen.n_rejected > 0);
+        close_tested(&m);
     }
 }
 
@@ -258,9 +285,14 @@ static void forks(void **state)
         skip();
     fill_tokens(tokens, 50);
     for (size_t i = 0; i < N_MODELS; i++) {
+        struct test_model m;
         char text[2][3][512] = { { "" } };
+        open_tested(&m, models[i]);
         for (int run = 0; run < 2; run++) { /* with one sequence at a time, and together */
-            struct quire_engine_params ep = params_for(models[i]);
+            struct quire_engine_params ep = params_for(m.gguf);
+            ep.model = m.model;
+            ep.tokenizer = m.tokenizer;
+            ep.model_path = m.model ? NULL : ep.model_path;
             ep.max_seqs = run ? 4 : 1;
             ep.context_length = JOB_CONTEXT;
             struct quire_engine *e = open_with(&ep);
@@ -283,6 +315,7 @@ static void forks(void **state)
         for (int k = 0; k < 3; k++)
             assert_string_equal(text[0][k], text[1][k]);
         assert_string_not_equal(text[0][0], text[0][1]);
+        close_tested(&m);
     }
 }
 

@@ -11,6 +11,13 @@ static const struct {
       "false,\"qk_norm\":true,\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"factor\":8.0,\"hig"
       "h_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_max_position_embeddings\":819"
       "2,\"rope_type\":\"llama3\"},\"rope_theta\":12000000,\"tie_word_embeddings\":false" },
+    { "recurrent_gemma", /* RecurrentGemma 2B */
+      ",\"attention_bias\":false,\"attention_window_size\":2048,\"block_types\":[\"recurren"
+      "t\",\"recurrent\",\"attention\"],\"_block_types\":[\"recurrent\",\"recurrent\",\"att"
+      "ention\"],\"conv1d_width\":4,\"embeddings_scale_by_sqrt_dim\":true,\"final_w_init_va"
+      "riance_scale\":0.07692307692307693,\"head_dim\":16,\"hidden_activation\":\"gelu_pyto"
+      "rch_tanh\",\"logits_soft_cap\":30.0,\"lru_width\":64,\"partial_rotary_factor\":0.5,"
+      "\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,\"w_init_variance_scale\":0.01" },
     { "gemma3n_text", /* Gemma 3n E2B; its intermediate_size is a list */
       ",\"activation_sparsity_pattern\":[0.95,0.95,0.0,0.0],\"altup_active_idx\":0,\"altup_"
       "coef_clip\":120.0,\"altup_correct_scale\":true,\"altup_lr_multiplier\":1.0,\"altup_n"

@@ -84,6 +84,17 @@ static void bad_patterns(void **state)
     bad(LFM(",\"full_attn_idxs\":[4]"), QUIRE_E_FORMAT, "full_attn_idxs[0]");
     bad(LFM(",\"full_attn_idxs\":[0,-1]"), QUIRE_E_FORMAT, "full_attn_idxs[1]");
     bad(LFM(""), QUIRE_E_FORMAT, "layer_types is missing");
+    bad(MODEL("recurrent_gemma", ""), QUIRE_E_FORMAT, "layer_types is missing");
+    bad(MODEL("recurrent_gemma", ",\"block_types\":[]"), QUIRE_E_FORMAT, "block_types must list");
+    bad(MODEL("recurrent_gemma", ",\"block_types\":[\"recurrent\",\"x\"]"), QUIRE_E_UNSUPPORTED,
+        "block_types[1] is x");
+    bad(MODEL("recurrent_gemma", ",\"block_types\":[\"recurrent\"],\"lru_width\":66"),
+        QUIRE_E_FORMAT, "lru_width 66 is not a multiple");
+    bad(MODEL("recurrent_gemma", ",\"block_types\":[\"recurrent\"],\"conv1d_width\":0"),
+        QUIRE_E_FORMAT, "taps of the convolution is 0");
+    bad(MODEL("recurrent_gemma",
+              ",\"block_types\":[\"recurrent\"],\"embeddings_scale_by_sqrt_dim\":false"),
+        QUIRE_E_UNSUPPORTED, "embeddings_scale_by_sqrt_dim");
     bad(GDN(",\"full_attention_interval\":0"), QUIRE_E_FORMAT, "full_attention_interval is 0");
     bad(MODEL("jamba", ",\"attn_layer_period\":2,\"attn_layer_offset\":2"), QUIRE_E_FORMAT,
         "attn_layer_period is 2, with offset 2");

@@ -75,11 +75,12 @@ struct qr_arch {
     bool layer_scale; /* see qr_model_config */
     bool shared_kv;   /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
-    bool altup;              /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
-    bool global_heads;       /* layers without a window have heads of another size and number */
-    bool sub_norms;          /* see qr_model_config */
-    bool scaled_embedding;   /* embeddings are multiplied by sqrt(hidden) */
-    bool unscaled_attention; /* scores are plain dot products */
+    bool altup;                /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
+    bool global_heads;         /* layers without a window have heads of another size and number */
+    bool sub_norms;            /* see qr_model_config */
+    bool scaled_embedding;     /* embeddings are multiplied by sqrt(hidden) */
+    bool bf16_embedding_scale; /* that factor is rounded to bf16 */
+    bool unscaled_attention;   /* scores are plain dot products */
     bool learned_positions;
     uint32_t position_offset;
     bool embedding_norm;
@@ -118,6 +119,7 @@ struct qr_arch {
     const char *hf_output_bias_key; /* bias of the LM head */
     bool hf_auto_ffn;               /* block_auto_adjust_ff_dim and related keys (LFM2) */
     bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
+    bool hf_half_ffn;        /* intermediate_size counts gate and up */
     bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */
     const char *hf_rope_key; /* false, the default: no RoPE */
     bool hf_shared_blocks;   /* transformer blocks that layers share (Zamba2) */

@@ -97,6 +97,7 @@
     X(qwen3_5_moe)                                                                                 \
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
+    X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
     X(seed_oss)                                                                                    \

@@ -135,6 +135,9 @@ enum qr_recurrent_kind {
     /* o: mean of the values, weighted by exp(k), which decays; token shift in all sublayers, whose
      * feed-forward networks have a gate of the output: RWKV-4 */
     QR_RECURRENT_WKV,
+    /* per channel: s = a s + sqrt(1 - a^2) i u, but s = i u at the first token; u: the convolved
+     * input, i and a from gates by head: RG-LRU (arXiv 2402.19427) */
+    QR_RECURRENT_RG_LRU,
 };
 
 /* How the output of the recurrence and the gate z are combined. */
@@ -159,6 +162,8 @@ struct qr_recurrent_config {
     enum qr_recurrent_output output;
     bool norm_per_head; /* one weight vector of norm_dim for all output norms */
     bool sigmoid_gate;  /* act(z) is sigmoid, else silu */
+    bool gelu_gate;     /* act(z) is the tanh approximation of GELU */
+    bool bias;          /* projections of v, z and the output have biases */
     bool conv_bias;     /* a bias per channel of the convolution */
     bool conv_thirds;   /* the tensors of q, k and v hold thirds of all channels, in this order */
     bool log_decay;     /* the file holds A_log, else -exp(A_log) */
@@ -274,10 +279,10 @@ struct qr_ple_config {
     uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
 };
 
-/* AltUp (arXiv 2301.13310): several residual streams of hidden_size. A layer predicts all streams by
- * a mixture of them, runs on the active one and corrects all by what it changed. The other streams
- * start as projections of the first; the mean of all, after another projection, enters the final
- * norm. */
+/* AltUp (arXiv 2301.13310): several residual streams of hidden_size. A layer predicts all streams
+ * by a mixture of them, runs on the active one and corrects all by what it changed. The other
+ * streams start as projections of the first; the mean of all, after another projection, enters the
+ * final norm. */
 struct qr_altup_config {
     uint32_t n_streams; /* 0: there is one residual stream */
     uint32_t active;

@@ -116,7 +116,15 @@ enum qr_weight_role {
     QR_W_REC_MIX_K, /* [hidden]: parts of the token itself in the shifted inputs of K, V and Z */
     QR_W_REC_MIX_V,
     QR_W_REC_MIX_Z,
-    QR_W_REC_LAST = QR_W_REC_MIX_Z,
+    QR_W_REC_V_BIAS,
+    QR_W_REC_Z_BIAS,
+    QR_W_REC_OUT_BIAS,
+    /* RG-LRU: gates of the input and the decay, stacks of [value_dim][value_dim], one per head */
+    QR_W_REC_GATE_I,
+    QR_W_REC_GATE_A,
+    QR_W_REC_GATE_I_BIAS, /* [n_heads * value_dim] */
+    QR_W_REC_GATE_A_BIAS,
+    QR_W_REC_LAST = QR_W_REC_GATE_A_BIAS,
     /* layers with a shared block; a low-rank update of a projection is B A */
     QR_W_BLOCK_NORM,      /* [2 hidden] */
     QR_W_BLOCK_OUT,       /* [hidden][hidden] */

@@ -7,6 +7,7 @@
 #include <math.h>
 #include <quire/model.h>
 #include <stdio.h>
+#include <string.h>
 
 void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arch)
 {
@@ -160,7 +161,9 @@ uint64_t qr_recurrent_key_width(const struct qr_recurrent_config *r)
 {
     if (r->kind == QR_RECURRENT_SHORT_CONV) /* q and k gate the channels */
         return r->n_heads;
-    return r->kind == QR_RECURRENT_MAMBA1 ? 0 : (uint64_t)r->n_key_heads * r->key_dim;
+    if (r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_RG_LRU)
+        return 0;
+    return (uint64_t)r->n_key_heads * r->key_dim;
 }
 
 uint64_t qr_recurrent_value_width(const struct qr_recurrent_config *r)
@@ -182,6 +185,8 @@ uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r)
     case QR_RECURRENT_MAMBA1:
     case QR_RECURRENT_MAMBA2:
         return r->n_heads;
+    case QR_RECURRENT_RG_LRU:
+        return qr_recurrent_value_width(r);
     case QR_RECURRENT_DELTA:
         return r->vector_decay ? (uint64_t)r->n_heads * r->key_dim : r->n_heads;
     default:
@@ -225,10 +230,22 @@ static void finish_heads(struct qr_model_config *cfg)
     }
 }
 
+/* The nearest bf16 value of a positive finite number, ties to even. */
+static float round_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *arch)
 {
     if (arch->scaled_embedding)
         cfg->embedding_scale = sqrtf((float)cfg->hidden_size);
+    if (arch->bf16_embedding_scale)
+        cfg->embedding_scale = round_bf16(cfg->embedding_scale);
     /* a model of a decoder family that was trained with bidirectional attention */
     if (cfg->kind == QR_MODEL_DECODER && !cfg->causal)
         cfg->kind = QR_MODEL_ENCODER;

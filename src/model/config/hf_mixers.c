@@ -28,9 +28,9 @@ static quire_status set_layer(const struct qr_hf_source *h, uint32_t i, enum qr_
     return QUIRE_OK;
 }
 
-/* A list of names, one per layer. */
+/* A list of names, one per layer; with `repeats` it repeats if it is shorter. */
 static quire_status mixers_from_names(const struct qr_hf_source *h, const char *key,
-                                      const struct qr_json *list)
+                                      const struct qr_json *list, bool repeats)
 {
     static const struct {
         const char *name;
@@ -39,6 +39,7 @@ static quire_status mixers_from_names(const struct qr_hf_source *h, const char *
     } names[] = {
         { "linear_attention", QR_MIXER_RECURRENT, MIXER },
         { "mamba", QR_MIXER_RECURRENT, MIXER },
+        { "recurrent", QR_MIXER_RECURRENT, MIXER },
         { "conv", QR_MIXER_RECURRENT, MIXER },
         { "hybrid", QR_MIXER_SHARED_BLOCK, MIXER },
         { "full_attention", QR_MIXER_ATTENTION, MIXER },
@@ -46,11 +47,12 @@ static quire_status mixers_from_names(const struct qr_hf_source *h, const char *
         { "mlp", QR_MIXER_NONE, DENSE_FFN },
         { "moe", QR_MIXER_NONE, MOE_FFN },
     };
-    if (!qr_json_is_array(list) || qr_json_size(list) != h->cfg->n_layers)
+    const size_t size = qr_json_size(list);
+    if (!qr_json_is_array(list) || (repeats ? size == 0 : size != h->cfg->n_layers))
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", key,
                        h->cfg->n_layers);
     for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
-        const char *type = qr_json_string(qr_json_at(list, i));
+        const char *type = qr_json_string(qr_json_at(list, i % size));
         size_t n = 0;
         while (type && n < sizeof names / sizeof *names && strcmp(names[n].name, type) != 0)
             n++;
@@ -179,9 +181,12 @@ quire_status qr_hf_read_mixers(const struct qr_hf_source *h)
         const struct qr_json *names = qr_hf_json(h, list_keys[i]);
         if (names && !qr_json_is_null(names)) {
             qr_hf_ignore(h, "full_attention_interval");
-            return mixers_from_names(h, list_keys[i], names);
+            return mixers_from_names(h, list_keys[i], names, false);
         }
     }
+    const struct qr_json *cycle = qr_hf_json(h, "block_types");
+    if (cycle)
+        return mixers_from_names(h, "block_types", cycle, true);
     if (pattern)
         return mixers_from_pattern(h, pattern);
     if (list)

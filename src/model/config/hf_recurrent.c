@@ -135,6 +135,25 @@ static quire_status read_wkv(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* RG-LRU: the gates are block-diagonal, with a block per attention head. */
+static quire_status read_rg_lru(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    uint32_t width = h->cfg->hidden_size;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "lru_width", &width, &has)); /* null: hidden_size */
+    QR_TRY(qr_hf_u32(h, "conv1d_width", &r->conv_taps));
+    QR_TRY(qr_hf_u32(h, "num_attention_heads", &r->n_heads));
+    if (r->n_heads == 0 || width % r->n_heads != 0)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: lru_width %u is not a multiple of num_attention_heads %u",
+                       width, r->n_heads);
+    r->n_key_heads = r->n_heads;
+    r->key_dim = 1;
+    r->value_dim = width / r->n_heads;
+    return QUIRE_OK;
+}
+
 static quire_status read_kind(const struct qr_hf_source *h)
 {
     struct qr_recurrent_config *r = &h->cfg->recurrent;
@@ -151,6 +170,8 @@ static quire_status read_kind(const struct qr_hf_source *h)
         return read_wkv(h);
     case QR_RECURRENT_DELTA:
         return r->vector_decay ? read_kda(h) : read_delta(h);
+    case QR_RECURRENT_RG_LRU:
+        return read_rg_lru(h);
     default: /* lightning attention has the heads of the attention layers */
         r->n_heads = r->n_key_heads = h->cfg->layers[0].n_heads;
         r->key_dim = r->value_dim = h->cfg->head_dim;

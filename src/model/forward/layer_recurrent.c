@@ -21,10 +21,11 @@ static void project_input(const struct qr_recurrent *x, const float *src,
     const struct qr_projection all[] = {
         { mat[QR_W_REC_Q], NULL, b->in, QR_NO_ADAPTER_SITE },
         { mat[QR_W_REC_K], NULL, b->in + x->keys, QR_NO_ADAPTER_SITE },
-        { mat[QR_W_REC_V], NULL, b->in + 2 * x->keys, QR_NO_ADAPTER_SITE },
-        { mat[QR_W_REC_BETA], NULL, b->beta, QR_NO_ADAPTER_SITE },
-        { r->gate_rank ? mat[QR_W_REC_Z_A] : mat[QR_W_REC_Z], NULL, r->gate_rank ? b->low_z : b->z,
+        { mat[QR_W_REC_V], x->layer->vec[QR_W_REC_V_BIAS], b->in + 2 * x->keys,
           QR_NO_ADAPTER_SITE },
+        { mat[QR_W_REC_BETA], NULL, b->beta, QR_NO_ADAPTER_SITE },
+        { r->gate_rank ? mat[QR_W_REC_Z_A] : mat[QR_W_REC_Z], x->layer->vec[QR_W_REC_Z_BIAS],
+          r->gate_rank ? b->low_z : b->z, QR_NO_ADAPTER_SITE },
         { r->dt_rank ? mat[QR_W_REC_DT_A] : mat[QR_W_REC_DT], NULL, r->dt_rank ? b->low : b->dt,
           QR_NO_ADAPTER_SITE },
     };
@@ -45,15 +46,21 @@ static void project_input(const struct qr_recurrent *x, const float *src,
     quire_team_barrier(team);
 }
 
-/* out = src W^T for one matrix, with barriers. */
-static void project_one(const struct qr_step *s, const struct qr_packed *w, const float *src,
-                        float *out, const struct quire_team *team)
+/* out = src W^T + bias for one matrix, with barriers. */
+static void project_biased(const struct qr_step *s, const struct qr_packed *w, const float *bias,
+                           const float *src, float *out, const struct quire_team *team)
 {
-    const struct qr_projection p = { w, NULL, out, QR_NO_ADAPTER_SITE };
+    const struct qr_projection p = { w, bias, out, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
     qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
+}
+
+static void project_one(const struct qr_step *s, const struct qr_packed *w, const float *src,
+                        float *out, const struct quire_team *team)
+{
+    project_biased(s, w, NULL, src, out, team);
 }
 
 /* Second products of low-rank projections. */
@@ -165,7 +172,9 @@ static const float *gate_rows(const struct qr_recurrent *x, const struct quire_t
             k->scale(z, r->part_scales[0], x->values);
         if (r->output == QR_RECURRENT_OUT_NORM_GATE)
             norm_output(x, out);
-        if (r->sigmoid_gate)
+        if (r->gelu_gate)
+            k->gelu_tanh_mul(z, out, x->values);
+        else if (r->sigmoid_gate)
             k->sigmoid_mul(z, out, 1, x->values);
         else
             k->silu_mul(z, out, x->values);
@@ -218,12 +227,17 @@ void qr_recurrent_of(const struct qr_step *s, uint32_t i, const float *src, floa
     } else {
         if (x.config->conv_taps)
             qr_recurrent_convolve(&x, team);
-        if (x.config->kind == QR_RECURRENT_MAMBA1)
-            project_channels(&x, team);
-        else
-            project_low_rank(&x, team);
-        prepare_rows(&x, team);
+        if (x.config->kind == QR_RECURRENT_RG_LRU) {
+            qr_recurrent_gates(&x, team);
+        } else {
+            if (x.config->kind == QR_RECURRENT_MAMBA1)
+                project_channels(&x, team);
+            else
+                project_low_rank(&x, team);
+            prepare_rows(&x, team);
+        }
         qr_recurrent_scan(&x, team);
     }
-    project_one(s, x.layer->mat[QR_W_REC_OUT], gate_rows(&x, team), out, team);
+    project_biased(s, x.layer->mat[QR_W_REC_OUT], x.layer->vec[QR_W_REC_OUT_BIAS],
+                   gate_rows(&x, team), out, team);
 }

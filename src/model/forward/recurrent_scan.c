@@ -5,9 +5,11 @@
 #include "model/forward/recurrent_scan.h"
 #include "base/error.h"
 #include "base/threads.h"
+#include "linear/linear.h"
 #include "recurrent/conv.h"
 #include "recurrent/scan.h"
 #include "recurrent/state_pool.h"
+#include <math.h>
 #include <quire/attention.h>
 #include <stdio.h>
 #include <string.h>
@@ -96,7 +98,8 @@ void qr_recurrent_convolve(const struct qr_recurrent *x, const struct quire_team
         const size_t c0 = unit % blocks * CHANNELS, c1 = min_size(width, c0 + CHANNELS);
         const struct qr_conv conv = conv_of(x, run, b->in, width, b->conv, width);
         qr_conv_run(&conv, c0, c1, k);
-        for (size_t t = run->row; t < run->row + run->n; t++)
+        const bool plain = x->config->kind == QR_RECURRENT_RG_LRU;
+        for (size_t t = run->row; !plain && t < run->row + run->n; t++)
             k->silu_mul(b->conv + t * width + c0, NULL, c1 - c0);
     }
     quire_team_barrier(team);
@@ -201,11 +204,68 @@ static void run_channels(const struct qr_recurrent *x, const struct qr_state_run
                      x->s->ctx->model->kernels);
 }
 
+/* Gates of RG-LRU for head h: sigmoid(W u + b) of all rows, into b->dt (input) or b->decay. */
+static void run_gate(const struct qr_recurrent *x, size_t h, bool decays)
+{
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct quire_model *m = x->s->ctx->model;
+    const size_t n = x->config->value_dim, rows = x->s->n_tokens;
+    const struct qr_packed *w = x->layer->experts[decays ? QR_W_REC_GATE_A : QR_W_REC_GATE_I][h];
+    float *out = (decays ? b->decay : b->dt) + h * n;
+    struct qr_act act;
+    qr_act_init(&act, QR_ACT_F32, b->conv + h * n, x->in_width, rows, n, NULL);
+    const struct qr_linear_args args = {
+        .w = w,
+        .x = &act,
+        .out = out,
+        .out_stride = x->values,
+        .bias = x->layer->vec[decays ? QR_W_REC_GATE_A_BIAS : QR_W_REC_GATE_I_BIAS] + h * n,
+        .compute = QUIRE_COMPUTE_F32,
+    };
+    const struct qr_linear_block all = { 0, n, 0, rows };
+    qr_linear_run_block(&args, &all, m->kernels);
+    for (size_t t = 0; t < rows; t++)
+        m->kernels->sigmoid_mul(out + t * x->values, NULL, 1, n);
+}
+
+void qr_recurrent_gates(const struct qr_recurrent *x, const struct quire_team *team)
+{
+    const size_t heads = x->config->n_heads;
+    struct qr_work_steal loop =
+        qr_work_steal_begin(x->s->ctx->per_thread.counters, team, 2 * heads);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);)
+        run_gate(x, unit / 2, unit % 2);
+    quire_team_barrier(team);
+}
+
+/* Channels [c0, c0 + n) of RG-LRU: s = a s + x, x = sqrt(1 - a^2) i u; s = i u in the first row of
+ * a sequence. The decay is exp(log_decay * gate). */
+static void run_rg_lru(const struct qr_recurrent *x, const struct qr_state_run *run, size_t c0,
+                       size_t n)
+{
+    const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    float *state = run->state + x->layer->recurrent.state + c0;
+    for (size_t t = 0; t < run->n; t++) {
+        const size_t at = (run->row + t) * x->values + c0;
+        const float *u = x->values_in + (run->row + t) * x->in_width + c0;
+        float *a = b->decay + at, *i = b->dt + at, *out = b->out + at;
+        const bool first = run->fresh && t == 0;
+        k->exp_mul(a, x->layer->recurrent.decay + c0, n);
+        for (size_t c = 0; c < n; c++) {
+            const float in = i[c] * u[c], rest = sqrtf(1 - a[c] * a[c]) * in;
+            out[c] = first ? in : a[c] * state[c] + rest;
+        }
+        memcpy(state, out, n * sizeof *state);
+    }
+}
+
 void qr_recurrent_scan(const struct qr_recurrent *x, const struct quire_team *team)
 {
     const struct qr_recurrent_config *r = x->config;
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
-    const bool channels = r->kind == QR_RECURRENT_MAMBA1;
+    const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
+    const bool channels = rg_lru || r->kind == QR_RECURRENT_MAMBA1;
     const size_t heads = channels ? 1 : r->n_heads, columns = channels ? x->values : r->value_dim;
     const size_t blocks = count_blocks(columns, QR_SCAN_COLUMNS);
     struct qr_work_steal loop =
@@ -214,7 +274,9 @@ void qr_recurrent_scan(const struct qr_recurrent *x, const struct quire_team *te
         const struct qr_state_run *run = &b->runs[unit / (heads * blocks)];
         const size_t h = unit / blocks % heads, j0 = unit % blocks * QR_SCAN_COLUMNS;
         const size_t n = min_size(columns - j0, QR_SCAN_COLUMNS);
-        if (channels)
+        if (rg_lru)
+            run_rg_lru(x, run, j0, n);
+        else if (channels)
             run_channels(x, run, j0, n);
         else
             run_head(x, run, h, j0, n);

@@ -19,6 +19,9 @@ struct qr_recurrent {
  * QUIRE_E_INVALID_ARG, QUIRE_E_RANGE, QUIRE_E_MISUSE, QUIRE_E_UNSUPPORTED (a tree mask). */
 quire_status qr_recurrent_place(const struct qr_step *s, struct quire_error *err);
 
+/* Gates of RG-LRU, from the convolved channels. Ends with a barrier. */
+void qr_recurrent_gates(const struct qr_recurrent *x, const struct quire_team *team);
+
 /* Stages; each ends with a barrier. Convolution and SiLU from `in` to `conv`; gated convolution
  * from `in` to `out`; recurrence from values_in, dt, decay and beta to `out`. */
 void qr_recurrent_convolve(const struct qr_recurrent *x, const struct quire_team *team);

@@ -134,11 +134,12 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     const bool conv = r->conv_taps != 0, short_conv = r->kind == QR_RECURRENT_SHORT_CONV;
     const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1, delta = r->kind == QR_RECURRENT_DELTA;
     const bool steps = qr_recurrent_dt_width(r) != 0, wkv = r->kind == QR_RECURRENT_WKV;
+    const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
     switch (role) {
     case QR_W_REC_Q:
         return required_if(!mamba1 && !wkv);
     case QR_W_REC_K:
-        return required_if(!mamba1);
+        return required_if(!mamba1 && !rg_lru);
     case QR_W_REC_MIX_K:
     case QR_W_REC_MIX_V:
     case QR_W_REC_MIX_Z:
@@ -149,9 +150,18 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
         return required_if(r->gate_rank != 0);
     case QR_W_REC_DT:
     case QR_W_REC_DT_BIAS:
-        return required_if(steps);
+        return required_if(steps && !rg_lru);
     case QR_W_REC_A:
         return required_if(steps || wkv);
+    case QR_W_REC_GATE_I:
+    case QR_W_REC_GATE_A:
+    case QR_W_REC_GATE_I_BIAS:
+    case QR_W_REC_GATE_A_BIAS:
+        return required_if(rg_lru);
+    case QR_W_REC_V_BIAS:
+    case QR_W_REC_Z_BIAS:
+    case QR_W_REC_OUT_BIAS:
+        return required_if(r->bias);
     case QR_W_REC_DT_A:
         return required_if(r->dt_rank && !mamba1);
     case QR_W_REC_BETA:
@@ -160,12 +170,12 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
         return required_if(mamba1);
     case QR_W_REC_CONV_Q:
     case QR_W_REC_CONV_K:
-        return required_if(conv && !mamba1 && !short_conv);
+        return required_if(conv && !mamba1 && !short_conv && !rg_lru);
     case QR_W_REC_CONV_V:
         return required_if(conv);
     case QR_W_REC_CONV_Q_BIAS:
     case QR_W_REC_CONV_K_BIAS:
-        return required_if(conv && !mamba1 && !short_conv && r->conv_bias);
+        return required_if(conv && !mamba1 && !short_conv && !rg_lru && r->conv_bias);
     case QR_W_REC_CONV_V_BIAS:
         return required_if(conv && r->conv_bias);
     case QR_W_REC_D:

@@ -56,7 +56,8 @@ enum extent {
     REC_A_ROWS,
     REC_A_COLS,
     REC_STATE,
-    REC_NORM
+    REC_NORM,
+    REC_VALUE
 };
 
 static const struct {
@@ -165,6 +166,13 @@ static const struct {
     [QR_W_REC_MIX_K] = { "rec_mix_k", NONE, HIDDEN },
     [QR_W_REC_MIX_V] = { "rec_mix_v", NONE, HIDDEN },
     [QR_W_REC_MIX_Z] = { "rec_mix_z", NONE, HIDDEN },
+    [QR_W_REC_V_BIAS] = { "rec_v_bias", NONE, REC_VALUES },
+    [QR_W_REC_Z_BIAS] = { "rec_z_bias", NONE, REC_VALUES },
+    [QR_W_REC_OUT_BIAS] = { "rec_out_bias", NONE, HIDDEN },
+    [QR_W_REC_GATE_I] = { "rec_gate_i", REC_VALUE, REC_VALUE },
+    [QR_W_REC_GATE_A] = { "rec_gate_a", REC_VALUE, REC_VALUE },
+    [QR_W_REC_GATE_I_BIAS] = { "rec_gate_i_bias", NONE, REC_VALUES },
+    [QR_W_REC_GATE_A_BIAS] = { "rec_gate_a_bias", NONE, REC_VALUES },
     [QR_W_BLOCK_NORM] = { "block_norm", NONE, BLOCK_IN },
     [QR_W_BLOCK_OUT] = { "block_out", HIDDEN, HIDDEN },
     [QR_W_LOW_RANK_Q_A] = { "low_rank_q_a", LOW_RANK, BLOCK_IN },
@@ -298,7 +306,8 @@ bool qr_role_is_stack(enum qr_weight_role role)
 {
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
-           role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_ALTUP_UNEMBED;
+           role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
+           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -308,6 +317,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
         return 0;
     if (role < QR_W_FIRST_LAYER_ROLE)
         return cfg->altup.n_streams - 1;
+    if (role == QR_W_REC_GATE_I || role == QR_W_REC_GATE_A)
+        return cfg->recurrent.n_heads;
     if (role == QR_W_ATTN_K_NORMS)
         return cfg->layers[layer].n_kv_heads;
     return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
@@ -368,7 +379,11 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum extent e)
     case REC_A_ROWS: /* Mamba-1 has a row per channel, the others one vector */
         return r->kind == QR_RECURRENT_MAMBA1 ? r->n_heads : 0;
     case REC_A_COLS:
-        return r->kind == QR_RECURRENT_MAMBA1 ? r->key_dim : r->n_heads;
+        return r->kind == QR_RECURRENT_MAMBA1   ? r->key_dim
+               : r->kind == QR_RECURRENT_RG_LRU ? qr_recurrent_value_width(r)
+                                                : r->n_heads;
+    case REC_VALUE:
+        return r->value_dim;
     case REC_STATE:
         return r->key_dim;
     case REC_NORM:
