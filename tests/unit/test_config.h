@@ -86,12 +86,16 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.weight_on_input,
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
+    say(t, "index %u x %u top %u blocks %u local %u flags %d%d%d%d%d\n", c->index.n_heads,
+        c->index.head_dim, c->index.top_k, c->index.block_size, c->index.local_blocks,
+        c->index.weighted, c->index.low_rank_q, c->index.q_norm, c->index.layer_norm,
+        c->index.interleaved);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d%d\n", i,
-            c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
+        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d%d index %u\n",
+            i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
             c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked, c->layers[i].moe,
             c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
-            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].sinks);
+            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].sinks, c->layers[i].index);
     say_recurrent(t, c);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
@@ -195,8 +199,11 @@ static const char *const golden_dirs[] = {
     "phimoe",
     "nomic_bert",
     "qwen3_embedding",
+    "deepseek_v32",
+    "glm_moe_dsa",
     "laguna",
     "mimo_v2_flash",
+    "minimax_m3_text",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

@@ -92,7 +92,9 @@ struct qr_arch {
     bool gate_softplus;    /* by softplus(gate(x)) instead */
     const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
     bool mla;                                  /* multi-head latent attention */
-    struct qr_moe_config moe;                  /* what the files do not contain */
+    bool has_index;                            /* an indexer selects keys; its options are: */
+    struct qr_index_config index;
+    struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
     float act_alpha, act_limit;
     bool attn_softcap, final_softcap;   /* in use; hf_defaults hold the caps */

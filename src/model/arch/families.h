@@ -20,6 +20,7 @@
     X(cwm)                                                                                         \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
+    X(deepseek_v32)                                                                                \
     X(dots1)                                                                                       \
     X(ernie4_5)                                                                                    \
     X(ernie4_5_moe)                                                                                \
@@ -36,6 +37,7 @@
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \
     X(glm4_moe_lite)                                                                               \
+    X(glm_moe_dsa)                                                                                 \
     X(gpt2)                                                                                        \
     X(gpt_bigcode)                                                                                 \
     X(gpt_neo)                                                                                     \
@@ -66,6 +68,7 @@
     X(minicpm3)                                                                                    \
     X(minimax)                                                                                     \
     X(minimax_m2)                                                                                  \
+    X(minimax_m3)                                                                                  \
     X(ministral3)                                                                                  \
     X(mistral)                                                                                     \
     X(mistral4)                                                                                    \

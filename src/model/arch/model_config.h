@@ -176,6 +176,7 @@ struct qr_layer_config {
     bool skip_attn_norm;   /* the norm before attention is omitted */
     bool sinks;            /* attention sinks: one logit per head */
     uint8_t mixer;         /* enum qr_mixer */
+    uint8_t index;         /* enum qr_layer_index */
     bool no_ffn;           /* the layer ends after its mixer */
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
     struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
@@ -216,6 +217,30 @@ struct qr_mla_config {
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
     /* load the weights for expanded keys as well; set by the caller, not read from the file */
     bool expand;
+};
+
+/* Which keys the queries of a layer attend to. */
+enum qr_layer_index {
+    QR_INDEX_NONE,   /* all that the masks leave */
+    QR_INDEX_OWN,    /* those that the layer's indexer selects */
+    QR_INDEX_SHARED, /* those that the last layer with an indexer selected */
+};
+
+/* Indexer of sparse attention; n_heads == 0: unused. It has one key per token, in a KV group of
+ * their own, and selects the keys of a token by scores of its queries against them: DeepSeek sparse
+ * attention (DSA), the block-sparse attention of MiniMax M3. */
+struct qr_index_config {
+    uint32_t n_heads, head_dim; /* of index queries; RoPE rotates their first elements */
+    uint32_t top_k;             /* keys or blocks that are selected */
+    uint32_t block_size;        /* blocks of keys are selected, by their highest score; 1: keys */
+    uint32_t local_blocks;      /* blocks up to the query's own that are always selected */
+    /* one selection for all heads, by sum_h w_h(x) * max(q_h . k, 0); else one for each index head,
+     * by q_h . k, which applies to an equal share of the KV heads */
+    bool weighted;
+    bool low_rank_q;  /* queries are projected from the latent form of those of MLA */
+    bool q_norm;      /* the model's norm of each query */
+    bool layer_norm;  /* the norm of keys is a LayerNorm with bias, else the model's norm */
+    bool interleaved; /* RoPE as QR_ROPE_INTERLEAVED, else as QR_ROPE_NEOX */
 };
 
 /* Which projections have a bias vector. */
@@ -305,6 +330,7 @@ struct qr_model_config {
     uint32_t n_rope;
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
+    struct qr_index_config index;
     struct qr_moe_config moe;
     struct qr_recurrent_config recurrent; /* kind NONE: no recurrent layers */
     struct qr_layer_config *layers;       /* [n_layers], then the encoder's [n_encoder_layers] */

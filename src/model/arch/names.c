@@ -118,6 +118,11 @@ const struct qr_name_rule qr_names_hf_latent[] = {
     { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "kv_b_proj.weight" },
     { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "kv_b_proj.weight" },
     { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "kv_b_proj.weight" },
+    { QR_W_INDEX_Q, QR_SLICE_ALL, L "indexer.wq_b.weight" },
+    { QR_W_INDEX_K, QR_SLICE_ALL, L "indexer.wk.weight" },
+    { QR_W_INDEX_K_NORM, QR_SLICE_ALL, L "indexer.k_norm.weight" },
+    { QR_W_INDEX_K_NORM_BIAS, QR_SLICE_ALL, L "indexer.k_norm.bias" },
+    { QR_W_INDEX_WEIGHTS, QR_SLICE_ALL, L "indexer.weights_proj.weight" },
     { 0 },
 };
 #undef L
@@ -136,6 +141,11 @@ const struct qr_name_rule qr_names_gguf_latent[] = {
     { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
     { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "attn_kv_b.weight" },
     { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
+    { QR_W_INDEX_Q, QR_SLICE_ALL, L "indexer.attn_q_b.weight" },
+    { QR_W_INDEX_K, QR_SLICE_ALL, L "indexer.attn_k.weight" },
+    { QR_W_INDEX_K_NORM, QR_SLICE_ALL, L "indexer.k_norm.weight" },
+    { QR_W_INDEX_K_NORM_BIAS, QR_SLICE_ALL, L "indexer.k_norm.bias" },
+    { QR_W_INDEX_WEIGHTS, QR_SLICE_ALL, L "indexer.proj.weight" },
     { 0 },
 };
 #undef L

@@ -63,7 +63,7 @@ struct qr_name_rule {
  * pattern. */
 extern const struct qr_name_rule qr_names_hf_llama[], qr_names_gguf[];
 
-/* Names of the low-rank projections of MLA. */
+/* Names of the low-rank projections of MLA, and of the indexer of DeepSeek sparse attention. */
 extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 
 enum { QR_NAME_MAX = 128 };

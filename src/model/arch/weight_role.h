@@ -62,7 +62,15 @@ enum qr_weight_role {
     QR_W_LATENT_UK,      /* stack of [kv_lora_rank][qk_nope_dim]: W_UK transposed */
     QR_W_LATENT_UK_ROWS, /* stack of [qk_nope_dim][kv_lora_rank]: W_UK, for expanded keys */
     QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
-    QR_W_CROSS_NORM,     /* CROSS_*: cross attention, shapes as for ATTN_* */
+    /* indexer of sparse attention */
+    QR_W_INDEX_Q,      /* [index heads * head_dim][q_lora_rank or hidden] */
+    QR_W_INDEX_Q_NORM, /* [head_dim] */
+    QR_W_INDEX_K,      /* [head_dim][hidden] */
+    QR_W_INDEX_K_NORM, /* [head_dim] */
+    QR_W_INDEX_K_NORM_BIAS,
+    QR_W_INDEX_WEIGHTS, /* [index heads][hidden] */
+    QR_W_INDEX_LAST = QR_W_INDEX_WEIGHTS,
+    QR_W_CROSS_NORM, /* CROSS_*: cross attention, shapes as for ATTN_* */
     QR_W_CROSS_NORM_BIAS,
     QR_W_CROSS_Q,
     QR_W_CROSS_Q_BIAS,

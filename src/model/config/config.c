@@ -34,6 +34,8 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->act_alpha = arch->act_alpha;
     cfg->act_limit = arch->act_limit;
     cfg->moe = arch->moe;
+    cfg->index = arch->index;
+    cfg->index.block_size = 1;
     cfg->moe.n_groups = cfg->moe.topk_groups = 1;
     cfg->moe.weights_scale = 1;
     cfg->pooling = QUIRE_POOLING_MEAN;

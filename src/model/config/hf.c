@@ -6,6 +6,7 @@
 #include "model/config/config.h"
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
+#include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
 #include "model/config/hf_layer_heads.h"
 #include "model/config/hf_layer_rope.h"
@@ -240,6 +241,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_rope(h));
     QR_TRY(qr_hf_read_windows(h));
+    QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_heads(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));

@@ -159,6 +159,7 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
     /* attention is linear in the values: the factor of its output is that of the values */
     QR_TRY(read_factor(h, h->arch->hf_value_scale, "attention_value_scale",
                        &cfg->attention_out_scale));
+    QR_TRY(read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_alpha", &cfg->act_alpha));
     return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
 }
 

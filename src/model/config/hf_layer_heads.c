@@ -48,8 +48,8 @@ static quire_status read_gating(const struct qr_hf_source *h)
 {
     const struct qr_json *v = qr_hf_json(h, "gating"), *types = qr_hf_json(h, "gating_types");
     const char *text = qr_json_is_string(v) ? qr_json_string(v) : NULL;
-    const bool elements = text && (strcmp(text, "per-element") == 0 ||
-                                   strcmp(text, "per_element") == 0);
+    const bool elements =
+        text && (strcmp(text, "per-element") == 0 || strcmp(text, "per_element") == 0);
     const bool heads = !v || qr_json_is_true(v) ||
                        (text && (strcmp(text, "per-head") == 0 || strcmp(text, "per_head") == 0));
     if (!elements && !heads)

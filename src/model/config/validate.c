@@ -116,6 +116,37 @@ static quire_status check_mla(const struct qr_model_config *c, struct quire_erro
     return QUIRE_OK;
 }
 
+static quire_status check_index(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_index_config *x = &c->index;
+    if (!x->n_heads)
+        return QUIRE_OK;
+    QR_TRY(in_range("number of index heads", x->n_heads, 1, QR_CONFIG_MAX_HEADS, err));
+    QR_TRY(in_range("index head_dim", x->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("number of selected keys or blocks", x->top_k, 1, QR_CONFIG_MAX_CONTEXT, err));
+    QR_TRY(in_range("index block size", x->block_size, 1, QR_CONFIG_MAX_CONTEXT, err));
+    QR_TRY(in_range("number of local blocks", x->local_blocks, 0, x->top_k, err));
+    if (x->low_rank_q && !c->mla.q_lora_rank)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "model config: an indexer without q_lora_rank");
+    if (c->n_rope != 1 || c->rope[0].dim > x->head_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: index heads of %u dimensions, %u of them rotary", x->head_dim,
+                       c->n_rope ? c->rope[0].dim : 0);
+    bool own = false;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        const struct qr_layer_config *l = &c->layers[i];
+        own = own || l->index == QR_INDEX_OWN;
+        if (l->index == QR_INDEX_SHARED && !own)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: no layer up to layer %u has an indexer", i);
+        if (l->index != QR_INDEX_NONE && !x->weighted && l->n_kv_heads % x->n_heads != 0)
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           "model config: %u index heads for the %u kv heads of layer %u",
+                           x->n_heads, l->n_kv_heads, i);
+    }
+    return own ? QUIRE_OK : qr_fail(err, QUIRE_E_FORMAT, "model config: no layer has an indexer");
+}
+
 static quire_status check_factors(const char *name, const float *f, uint32_t n,
                                   struct quire_error *err)
 {
@@ -252,6 +283,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
         QR_TRY(check_layer(c, i, err));
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
+    QR_TRY(check_index(c, err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));
     QR_TRY(check_encoder(c, err));

@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/layer_index.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "recurrent/state_pool.h"
@@ -142,7 +143,8 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .max_tree_words = p->max_tree_words,
         .max_sparse_blocks = p->max_sparse_blocks,
         .encoder_dtype = p->encoder_dtype,
-        .expand.from = p->expand_latent_from,
+        /* selected keys are few: no rows are expanded for them */
+        .expand.from = m->config->index.n_heads ? 0 : p->expand_latent_from,
         .adapters.limit = p->max_adapter_rank,
         .adapters.max_rank = (p->max_adapter_rank + 15) / 16 * 16,
     };
@@ -386,6 +388,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_threads(m, ctx, c);
     reserve_moe(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
+    qr_index_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
     if (qr_model_encodes(m))

@@ -4,6 +4,7 @@
 #include "model/forward/layer_attention.h"
 #include "base/threads.h"
 #include "kv/write.h"
+#include "model/forward/layer_index.h"
 #include "model/forward/layer_latent.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
@@ -216,7 +217,9 @@ static void attend(const struct qr_step *s, uint32_t i, const struct quire_team 
         .q = ctx->q,
         .out = ctx->att,
     };
-    quire_attention_part(s->plan, &args, team);
+    struct qr_key_selection selection;
+    qr_attention_part_selected(s->plan, &args,
+                               qr_index_selection(s, i, &selection) ? &selection : NULL, team);
 }
 
 /* att_gate = sigmoid(att_gate) * att. Ends with a barrier. */
@@ -290,6 +293,8 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         run_by_head(&p, team);
     else
         run_all_heads(&p, team);
+    if (c->layers[i].index == QR_INDEX_OWN)
+        qr_index_select(s, i, src, NULL, team);
     attend(s, i, team);
     quire_team_barrier(team);
 }

@@ -76,6 +76,17 @@ struct qr_recurrent_buffers {
     uint32_t n_runs;
 };
 
+/* Buffers of the indexer of sparse attention (layer_index.h); all NULL in other models. */
+struct qr_index_buffers {
+    float *q, *k;       /* [index heads * head_dim], [head_dim] */
+    float *weights;     /* [index heads]; NULL where heads select keys of their own */
+    float *scores;      /* of the keys of some rows */
+    uint64_t *bits;     /* [max_rows][selections][words] selected keys */
+    uint32_t *row_seqs; /* [max_rows] sequence of each row */
+    size_t words;       /* 64 keys each, of the longest sequence */
+    bool selects;       /* some row of the step sees more keys than are selected */
+};
+
 /* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
  * starts in a block of its own, and all groups use the same block ids. */
 struct qr_encoder_cache {
@@ -152,6 +163,7 @@ struct quire_context {
     float *gate;     /* [max_ffn_size] input of the down projection */
     struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
+    struct qr_index_buffers index;
     struct qr_recurrent_buffers recurrent;
     struct qr_moe_buffers moe; /* all NULL in dense models */
     struct qr_step_adapters adapters;

@@ -29,6 +29,10 @@ enum extent {
     KV_ROW,
     NOPE,
     V_DIM,
+    INDEX_QS,
+    INDEX_Q_COLS,
+    INDEX_DIM,
+    INDEX_HEADS,
     ONE,
     LABELS,
     REC_KEYS,
@@ -105,6 +109,12 @@ static const struct {
     [QR_W_LATENT_UK] = { "latent_uk", KV_RANK, NOPE },
     [QR_W_LATENT_UK_ROWS] = { "latent_uk_rows", NOPE, KV_RANK },
     [QR_W_LATENT_UV] = { "latent_uv", V_DIM, KV_RANK },
+    [QR_W_INDEX_Q] = { "index_q", INDEX_QS, INDEX_Q_COLS },
+    [QR_W_INDEX_Q_NORM] = { "index_q_norm", NONE, INDEX_DIM },
+    [QR_W_INDEX_K] = { "index_k", INDEX_DIM, HIDDEN },
+    [QR_W_INDEX_K_NORM] = { "index_k_norm", NONE, INDEX_DIM },
+    [QR_W_INDEX_K_NORM_BIAS] = { "index_k_norm_bias", NONE, INDEX_DIM },
+    [QR_W_INDEX_WEIGHTS] = { "index_weights", INDEX_HEADS, HIDDEN },
     [QR_W_CROSS_NORM] = { "cross_norm", NONE, HIDDEN },
     [QR_W_CROSS_NORM_BIAS] = { "cross_norm_bias", NONE, HIDDEN },
     [QR_W_CROSS_Q] = { "cross_q", Q_ROWS, HIDDEN },
@@ -193,6 +203,9 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_ATTN_GATE:
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_KV_A:
+    case QR_W_INDEX_Q:
+    case QR_W_INDEX_K:
+    case QR_W_INDEX_WEIGHTS:
     case QR_W_REC_Q:
     case QR_W_REC_K:
     case QR_W_REC_V:
@@ -338,6 +351,14 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->mla.qk_nope_dim;
     case V_DIM:
         return c->v_head_dim;
+    case INDEX_QS:
+        return (uint64_t)c->index.n_heads * c->index.head_dim;
+    case INDEX_Q_COLS:
+        return c->index.low_rank_q ? c->mla.q_lora_rank : c->hidden_size;
+    case INDEX_DIM:
+        return c->index.head_dim;
+    case INDEX_HEADS:
+        return c->index.n_heads;
     case ONE:
         return 1;
     default:
