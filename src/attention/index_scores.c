@@ -54,7 +54,7 @@ static void finish(float *scores, uint64_t visible)
 {
     for (int i = 0; i < TILE; i++) {
         const float v = scores[i];
-        scores[i] = !(visible >> i & 1)          ? -INFINITY
+        scores[i] = !(visible >> i & 1)             ? -INFINITY
                     : v >= -FLT_MAX && v <= FLT_MAX ? v
                     : v > FLT_MAX                   ? FLT_MAX
                                                     : -FLT_MAX;

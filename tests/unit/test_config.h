@@ -90,12 +90,17 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->index.head_dim, c->index.top_k, c->index.block_size, c->index.local_blocks,
         c->index.weighted, c->index.low_rank_q, c->index.q_norm, c->index.layer_norm,
         c->index.interleaved);
+    say(t, "latent scale %.9g identity experts %u\n", (double)c->mla.latent_scale,
+        c->moe.n_identity);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++)
-        say(t, "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d%d index %u\n",
+        say(t,
+            "layer %u heads %u/%u window %u ffn %u rope %u %d%d%d%d mixer %u %d%d%d index %u "
+            "%d\n",
             i, c->layers[i].n_heads, c->layers[i].n_kv_heads, c->layers[i].window,
             c->layers[i].ffn_size, c->layers[i].rope, c->layers[i].chunked, c->layers[i].moe,
             c->layers[i].encoder, c->layers[i].skip_attn_norm, c->layers[i].mixer,
-            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].sinks, c->layers[i].index);
+            c->layers[i].no_ffn, c->layers[i].output_norm, c->layers[i].sinks, c->layers[i].index,
+            c->layers[i].shortcut);
     say_recurrent(t, c);
     say(t, "bos %d pad %d eos", c->bos_id, c->pad_id);
     for (uint32_t i = 0; i < c->n_eos; i++)
@@ -202,6 +207,7 @@ static const char *const golden_dirs[] = {
     "deepseek_v32",
     "glm_moe_dsa",
     "laguna",
+    "longcat_flash",
     "mimo_v2_flash",
     "minimax_m3_text",
 };

@@ -220,6 +220,13 @@ static const struct {
       "_blocks\":16,\"use_sparse_attention\":true},\"swiglu_alpha\":1.702,\"swiglu_beta\":1"
       ".0,\"swiglu_limit\":7.0,\"tie_word_embeddings\":false,\"use_gemma_norm\":true,\"use_"
       "qk_norm\":true,\"use_routing_bias\":true" },
+    { "longcat_flash", /* LongCat Flash */
+      ",\"attention_bias\":false,\"attention_method\":\"MLA\",\"expert_ffn_hidden_size\":32"
+      ",\"ffn_hidden_size\":160,\"kv_lora_rank\":512,\"mla_scale_kv_lora\":true,\"mla_scale"
+      "_q_lora\":true,\"moe_topk\":3,\"n_routed_experts\":8,\"num_layers\":4,\"q_lora_rank"
+      "\":1536,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-05,\"ro"
+      "pe_theta\":10000000.0,\"routed_scaling_factor\":6.0,\"router_bias\":false,\"v_head_d"
+      "im\":128,\"zero_expert_num\":4,\"zero_expert_type\":\"identity\"" },
 };
 
 #endif

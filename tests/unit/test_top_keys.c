@@ -23,8 +23,7 @@ static void check(const float *scores, uint32_t n, uint32_t k)
     qr_top_keys(scores, n, k, bits);
     for (uint32_t i = 0; i < (n + 63) / 64 * 64; i++) {
         const bool chosen = bits[i / 64] >> i % 64 & 1;
-        assert_true(chosen ==
-                    (i < n && scores[i] != -INFINITY && keys_before(scores, n, i) < k));
+        assert_true(chosen == (i < n && scores[i] != -INFINITY && keys_before(scores, n, i) < k));
     }
     assert_true(bits[(n + 63) / 64] == 0xa5a5a5a5a5a5a5a5u); /* words beyond are unchanged */
 }
@@ -32,7 +31,7 @@ static void check(const float *scores, uint32_t n, uint32_t k)
 static void test_by_definition(void **state)
 {
     (void)state;
-    static const float special[] = { 0.0f,     -0.0f,    FLT_MAX, -FLT_MAX, INFINITY,
+    static const float special[] = { 0.0f,      -0.0f,   FLT_MAX, -FLT_MAX, INFINITY,
                                      -INFINITY, FLT_MIN, 1e-45f,  -1e-45f,  1.0f };
     float scores[MAX_KEYS];
     uint32_t random = 1;

@@ -149,6 +149,10 @@ struct qr_arch {
     bool hf_no_rope_layers;        /* no_rope_layers or no_rope_layer_interval (SmolLM3) */
     bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
     bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
+    /* a layer of the file is a pair of layers, with experts beside the first feed-forward network
+     * whose output joins behind the second (LongCat) */
+    bool hf_layer_pairs;
+    bool hf_scaled_latents;        /* latents of MLA have factors sqrt(hidden / rank) (LongCat) */
     bool hf_value_scale;           /* attention_value_scale multiplies the values */
     bool hf_window_heads;          /* swa_*: heads and sinks of layers with a window (MiMo) */
     bool hf_layer_heads;           /* num_attention_heads_per_layer, gating (Laguna) */

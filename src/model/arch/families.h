@@ -61,6 +61,7 @@
     X(lfm2_moe)                                                                                    \
     X(llama)                                                                                       \
     X(llama4)                                                                                      \
+    X(longcat_flash)                                                                               \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(mimo_v2_flash)                                                                               \

@@ -51,8 +51,10 @@ static const struct qr_ignored_key ignored_keys[] = {
 #undef S
 
 static const char *const ignored_tensors[] = {
-    "mtp.*", "model.mtp.*", "language_model.mtp.*", /* layers that predict further tokens */
-    "patch_merge_mlp.*",                            /* a projection of images */
+    "mtp.*",
+    "model.mtp.*",
+    "language_model.mtp.*", /* layers that predict further tokens */
+    "patch_merge_mlp.*",    /* a projection of images */
     NULL,
 };
 

@@ -172,6 +172,8 @@ struct qr_layer_config {
     uint8_t rope;      /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
     bool chunked;      /* chunked attention: visible keys are those of the own chunk of `window` */
     bool moe;
+    /* the experts are beside a dense network; their output is added behind the next layer */
+    bool shortcut;
     bool encoder;          /* encoder layer of an encoder-decoder */
     bool skip_attn_norm;   /* the norm before attention is omitted */
     bool sinks;            /* attention sinks: one logit per head */
@@ -193,6 +195,7 @@ enum qr_moe_gating {
 
 struct qr_moe_config {
     uint32_t n_experts, top_k, n_shared; /* n_experts == 0: a dense model */
+    uint32_t n_identity;                 /* further experts, which return their input */
     uint32_t ffn_size;                   /* of one expert */
     uint32_t shared_ffn_size;            /* of all shared experts together */
     uint32_t n_groups, topk_groups;      /* group-limited routing; 1, 1 if unused */
@@ -215,6 +218,7 @@ struct qr_moe_config {
 struct qr_mla_config {
     uint32_t q_lora_rank; /* 0: q is projected directly */
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
+    float latent_scale; /* multiplies normalized latents of keys and values; 1 = none */
     /* load the weights for expanded keys as well; set by the caller, not read from the file */
     bool expand;
 };

@@ -155,13 +155,22 @@ void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expe
 {
     const uint32_t numbers[] = { layer, expert };
     size_t n = 0, used = 0;
-    for (const char *p = rule->pattern; *p && n + 12 < QR_NAME_MAX; p++)
+    for (const char *p = rule->pattern; *p && n + 12 < QR_NAME_MAX; p++) {
+        uint32_t number;
         if (p[0] == '%' && p[1] == 'u' && used < 2) {
-            n += (size_t)snprintf(name + n, QR_NAME_MAX - n, "%u", numbers[used++]);
-            p++;
+            number = numbers[used++];
+        } else if (p[0] == '%' && p[1] == 'H') {
+            number = layer / 2;
+            used = 1;
+        } else if (p[0] == '%' && p[1] == 'P') {
+            number = layer % 2;
         } else {
             name[n++] = *p;
+            continue;
         }
+        n += (size_t)snprintf(name + n, QR_NAME_MAX - n, "%u", number);
+        p++;
+    }
     name[n] = 0;
 }
 
@@ -182,17 +191,22 @@ static bool read_number(const char **p, uint32_t *out)
 bool qr_rule_match(const struct qr_name_rule *rule, const char *name, uint32_t *layer,
                    uint32_t *expert)
 {
-    uint32_t numbers[2] = { 0, 0 };
+    uint32_t numbers[2] = { 0, 0 }, part = 0;
     int used = 0;
+    bool pairs = false;
     for (const char *p = rule->pattern; *p; p++)
-        if (p[0] == '%' && p[1] == 'u' && used < 2) {
-            if (!read_number(&name, &numbers[used++]))
+        if (p[0] == '%' && (p[1] == 'H' || p[1] == 'P' || (p[1] == 'u' && used < 2))) {
+            uint32_t *number = p[1] == 'P' ? &part : &numbers[used++];
+            pairs = pairs || p[1] == 'H';
+            if (!read_number(&name, number))
                 return false;
             p++;
         } else if (*p != *name++) {
             return false;
         }
-    *layer = numbers[0];
+    if (part > 1)
+        return false;
+    *layer = pairs ? 2 * numbers[0] + part : numbers[0];
     *expert = numbers[1];
     return *name == 0;
 }

@@ -34,6 +34,7 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->act_alpha = arch->act_alpha;
     cfg->act_limit = arch->act_limit;
     cfg->moe = arch->moe;
+    cfg->mla.latent_scale = 1;
     cfg->index = arch->index;
     cfg->index.block_size = 1;
     cfg->moe.n_groups = cfg->moe.topk_groups = 1;
@@ -101,6 +102,14 @@ void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch
         if (cfg->n_rope == 0 || (only && !l->window))
             l->rope = QR_LAYER_NO_ROPE;
     }
+}
+
+bool qr_model_has_shortcuts(const struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        if (cfg->layers[i].shortcut)
+            return true;
+    return false;
 }
 
 bool qr_model_has_experts(const struct qr_model_config *cfg)
@@ -183,8 +192,8 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
         const struct qr_layer_config *l = &cfg->layers[i];
         if (l->no_ffn)
             continue;
-        cfg->max_ffn_size =
-            max_u32(cfg->max_ffn_size, l->moe ? cfg->moe.shared_ffn_size : l->ffn_size);
+        cfg->max_ffn_size = max_u32(
+            cfg->max_ffn_size, l->moe && !l->shortcut ? cfg->moe.shared_ffn_size : l->ffn_size);
     }
 }
 

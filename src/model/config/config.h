@@ -48,6 +48,9 @@ uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r);
 /* Whether any layer is a mixture of experts. */
 bool qr_model_has_experts(const struct qr_model_config *cfg);
 
+/* Whether any layer has experts beside a dense network. */
+bool qr_model_has_shortcuts(const struct qr_model_config *cfg);
+
 void qr_model_config_free(struct qr_model_config *cfg); /* idempotent; accepts a zeroed struct */
 
 /* ---- For the readers of the two file formats */

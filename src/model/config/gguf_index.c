@@ -15,8 +15,8 @@ quire_status qr_gguf_read_index(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_source_u32(s, "attention.indexer.key_length", &x->head_dim));
     QR_TRY(qr_gguf_source_u32(s, "attention.indexer.top_k", &x->top_k));
     if (x->n_heads == 0)
-        return qr_fail(s->err, QUIRE_E_FORMAT,
-                       "metadata key %s.attention.indexer.head_count is 0", s->prefix);
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.indexer.head_count is 0",
+                       s->prefix);
     if (!x->weighted) {
         QR_TRY(qr_gguf_source_u32(s, "attention.indexer.block_size", &x->block_size));
         QR_TRY(qr_gguf_source_u32(s, "attention.indexer.local_blocks", &x->local_blocks));
@@ -25,7 +25,7 @@ quire_status qr_gguf_read_index(const struct qr_gguf_source *s)
     (void)qr_gguf_source_has(s, "attention.indexer.types");
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         cfg->layers[i].index = qr_gguf_source_has_role(s, QR_W_INDEX_K, i) ? QR_INDEX_OWN
-                               : x->weighted                             ? QR_INDEX_SHARED
-                                                                         : QR_INDEX_NONE;
+                               : x->weighted                               ? QR_INDEX_SHARED
+                                                                           : QR_INDEX_NONE;
     return QUIRE_OK;
 }

@@ -188,6 +188,9 @@ static quire_status read_scales(const struct qr_hf_source *h)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
     cfg->attention_scale =
         h->arch->unscaled_attention || scalar == 0 ? 1 : (float)(1 / sqrt(scalar));
+    if (h->arch->hf_scaled_latents &&
+        cfg->mla.q_lora_rank) /* a factor of queries is one of scores */
+        cfg->attention_scale *= sqrtf((float)cfg->hidden_size / (float)cfg->mla.q_lora_rank);
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
@@ -213,7 +216,10 @@ static quire_status read_mla(const struct qr_hf_source *h)
     QR_TRY(qr_hf_u32(h, "qk_nope_head_dim", &nope));
     QR_TRY(qr_hf_u32(h, "qk_rope_head_dim", &rope));
     QR_TRY(qr_hf_u32(h, "v_head_dim", &cfg->v_head_dim));
-    return qr_model_config_set_mla(cfg, nope, rope, h->err);
+    QR_TRY(qr_model_config_set_mla(cfg, nope, rope, h->err));
+    if (h->arch->hf_scaled_latents)
+        cfg->mla.latent_scale = sqrtf((float)cfg->hidden_size / (float)cfg->mla.kv_lora_rank);
+    return QUIRE_OK;
 }
 
 static quire_status read_all(const struct qr_hf_source *h, const struct qr_json *generation)

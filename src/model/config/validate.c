@@ -49,7 +49,7 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
                                 struct quire_error *err)
 {
     const struct qr_layer_config *l = &c->layers[i];
-    if (!l->no_ffn && !l->moe)
+    if (!l->no_ffn && (!l->moe || l->shortcut))
         QR_TRY(in_range("feed-forward size", l->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
     if (!qr_layer_attends(l))
         return QUIRE_OK;
@@ -232,7 +232,8 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     if (!qr_model_has_experts(c))
         return QUIRE_OK;
     QR_TRY(in_range("number of experts", m->n_experts, 1, QR_CONFIG_MAX_EXPERTS, err));
-    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts, err));
+    QR_TRY(in_range("number of identity experts", m->n_identity, 0, QR_CONFIG_MAX_EXPERTS, err));
+    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts + m->n_identity, err));
     QR_TRY(in_range("expert feed-forward size", m->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("shared feed-forward size", m->shared_ffn_size, 0, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("number of expert groups", m->n_groups, 1, m->n_experts, err));
@@ -240,7 +241,10 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     if (m->n_experts % m->n_groups != 0)
         return qr_fail(err, QUIRE_E_FORMAT, "model config: %u experts in %u groups", m->n_experts,
                        m->n_groups);
-    if (m->n_experts / m->n_groups * (uint64_t)m->topk_groups < m->top_k)
+    if (m->n_groups > 1 && m->n_identity)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "model config: groups of experts together with identity experts");
+    if (m->n_groups > 1 && m->n_experts / m->n_groups * (uint64_t)m->topk_groups < m->top_k)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
                        m->topk_groups, m->n_groups);

@@ -228,12 +228,14 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
-    b->scores = take_floats(c, rows, moe->n_experts);
+    b->scores = take_floats(c, rows, (size_t)moe->n_experts + moe->n_identity);
     b->weights = take_floats(c, assignments, 1);
     b->experts = take(c, assignments, 1, sizeof(uint32_t));
     b->places = take(c, assignments, 1, sizeof(uint32_t));
     b->assignments = take(c, assignments, 1, sizeof(uint32_t));
-    b->starts = take(c, (size_t)moe->n_experts + 1, 1, sizeof(uint32_t));
+    b->starts = take(c, (size_t)moe->n_experts + moe->n_identity + 1, 1, sizeof(uint32_t));
+    b->shortcut =
+        qr_model_has_shortcuts(m->config) ? take_floats(c, rows, m->config->hidden_size) : NULL;
     b->in = take_floats(c, assignments, m->config->hidden_size);
     b->gate = take_floats(c, assignments, moe->ffn_size);
     b->up = take_floats(c, assignments, moe->ffn_size);

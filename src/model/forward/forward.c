@@ -189,6 +189,9 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
     else
         add_residual(s, block, layer, ctx->sub, l->moe ? 1 : c->ffn_out_scale, QR_W_FFN_POST_NORM,
                      QR_W_FFN_POST_NORM_BIAS, team);
+    if (i > 0 && c->layers[i - 1].shortcut)
+        add_residual(s, block, layer, ctx->moe.shortcut, 1, QR_W_FFN_POST_NORM,
+                     QR_W_FFN_POST_NORM_BIAS, team);
 }
 
 /* Stores the hidden states before layer i, or after the last layer and the final norm, for the

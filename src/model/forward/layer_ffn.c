@@ -21,11 +21,12 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
     if (normed && c->block != QR_BLOCK_PARALLEL)
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, c->hidden_size, t.begin,
                      t.end);
-    if (!c->layers[i].moe) {
+    const bool moe = c->layers[i].moe, shortcut = c->layers[i].shortcut;
+    if (!moe || shortcut)
         qr_ffn_dense(s, layer, &roles, src, out, team);
+    if (!moe)
         return;
-    }
     if (!s->replicated)
         quire_team_barrier(team); /* qr_moe reads rows of other threads */
-    qr_moe(s, i, src, out, team);
+    qr_moe(s, i, src, shortcut ? s->ctx->moe.shortcut : out, team);
 }

@@ -48,8 +48,8 @@ void qr_index_reserve(const struct quire_model *model, struct quire_context *ctx
     b->q = take(buffers, rows, (size_t)c->n_heads * c->head_dim, sizeof *b->q);
     b->k = take(buffers, rows, c->head_dim, sizeof *b->k);
     b->weights = c->weighted ? take(buffers, rows, c->n_heads, sizeof *b->weights) : NULL;
-    b->scores = take(buffers, (size_t)SCORED_ROWS * n_selections(c), 64 * b->words,
-                     sizeof *b->scores);
+    b->scores =
+        take(buffers, (size_t)SCORED_ROWS * n_selections(c), 64 * b->words, sizeof *b->scores);
     b->bits = take(buffers, rows * n_selections(c), b->words, sizeof *b->bits);
     b->row_seqs = take(buffers, rows, 1, sizeof *b->row_seqs);
 }
@@ -75,8 +75,9 @@ static void project(const struct qr_step *s, uint32_t i, const float *src, const
 {
     const struct qr_index_buffers *b = &s->ctx->index;
     const struct qr_model_layer *layer = &s->ctx->model->layers[i];
-    const struct qr_packed *const k[] = { layer->mat[QR_W_INDEX_K] },
-                           *const q[] = { layer->mat[QR_W_INDEX_Q] };
+    const struct qr_packed *const k[] = { layer->mat[QR_W_INDEX_K] }, *const q[] = {
+        layer->mat[QR_W_INDEX_Q]
+    };
     const struct qr_projection to_k = { k[0], NULL, b->k, { QR_W_INDEX_K, i, 0 } },
                                to_q = { q[0], NULL, b->q, { QR_W_INDEX_Q, i, 0 } };
     struct qr_act act;
@@ -278,9 +279,8 @@ static void select_all(const struct qr_step *s, uint32_t i, const struct quire_t
         while (qr_work_steal_next(&scoring, &unit))
             score_chunk(&x, (uint32_t)unit, team->rank);
         quire_team_barrier(team);
-        struct qr_work_steal selecting =
-            qr_work_steal_begin(ctx->per_thread.counters, team,
-                                (size_t)x.n * n_selections(&ctx->model->config->index));
+        struct qr_work_steal selecting = qr_work_steal_begin(
+            ctx->per_thread.counters, team, (size_t)x.n * n_selections(&ctx->model->config->index));
         while (qr_work_steal_next(&selecting, &unit))
             select_row(&x, (uint32_t)unit);
         quire_team_barrier(team);

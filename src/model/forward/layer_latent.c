@@ -64,6 +64,8 @@ static void finish_latent_rows(const struct qr_step *s, const struct qr_model_la
     for (size_t r = begin; r < end; r++) {
         float *row = ctx->k + r * (m->kv_lora_rank + m->qk_rope_dim);
         k->rms_norm(row, row, layer->vec[QR_W_LATENT_KV_NORM], 0, LATENT_NORM_EPS, m->kv_lora_rank);
+        if (m->latent_scale != 1)
+            k->scale(row, m->latent_scale, m->kv_lora_rank);
         rotate(ctx, row + m->kv_lora_rank, r);
     }
     for (size_t r = begin; ctx->latent.q_a && r < end; r++) {

@@ -20,6 +20,7 @@ struct qr_moe_buffers {
     float *gate, *up;           /* [expert ffn] */
     float *shared;      /* [max_rows][hidden] output of the shared experts; NULL without them */
     float *shared_gate; /* [max_rows] */
+    float *shortcut;    /* [max_rows][hidden] output to be added behind the next layer, or NULL */
 };
 
 /* Rows [row, row + n) of a step; the first of them is row `absorbed` of the absorbed rows. */

@@ -47,25 +47,26 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
     }
 }
 
-/* The feed-forward network of a layer is dense or a mixture of experts. */
+/* The feed-forward network of a layer is dense, a mixture of experts, or both. */
 static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_weight_role role,
-                                     bool moe)
+                                     const struct qr_layer_config *l)
 {
     const struct qr_moe_config *m = &c->moe;
+    const bool moe = l->moe, dense = !moe || l->shortcut;
     switch (role) {
     case QR_W_FFN_GATE:
-        return required_if(!moe && c->ffn_gated);
+        return required_if(dense && c->ffn_gated);
     case QR_W_FFN_GATE_BIAS:
-        return required_if(!moe && c->ffn_gated && c->bias.ffn_in);
+        return required_if(dense && c->ffn_gated && c->bias.ffn_in);
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
-        return required_if(!moe);
+        return required_if(dense);
     case QR_W_FFN_UP_BIAS:
-        return required_if(!moe && c->bias.ffn_in);
+        return required_if(dense && c->bias.ffn_in);
     case QR_W_FFN_DOWN_BIAS:
-        return required_if(!moe && c->bias.ffn_down);
+        return required_if(dense && c->bias.ffn_down);
     case QR_W_FFN_SUB_NORM:
-        return required_if(!moe && c->sub_norms);
+        return required_if(dense && c->sub_norms);
     case QR_W_FFN_XIELU_P:
     case QR_W_FFN_XIELU_N:
     case QR_W_FFN_XIELU_BETA:
@@ -254,7 +255,7 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     if (is_ffn_weight(role))
-        return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l->moe);
+        return l->no_ffn ? QR_ABSENT : ffn_presence(c, role, l);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
         return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;
     if (is_attention_weight(role) && !qr_layer_attends(l))

@@ -197,7 +197,8 @@ static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t 
 /* True if each expert has a tensor, with a number in its name. */
 static bool tensor_per_expert(const struct qr_name_rule *r)
 {
-    const char *layer = strstr(r->pattern, "%u");
+    const char *layer = strstr(r->pattern, "%H");
+    layer = layer ? layer : strstr(r->pattern, "%u");
     return layer && strstr(layer + 2, "%u");
 }
 
@@ -356,6 +357,19 @@ static bool is_mtp(const struct qr_weights *w, const char *name)
            strtoul(name + n, NULL, 10) - w->config.n_layers < w->config.n_mtp_layers;
 }
 
+/* Whether the tensor belongs to an expert that returns its input; writers store unused weights. */
+static bool is_identity_expert(const struct qr_weights *w, const char *name)
+{
+    const struct qr_moe_config *m = &w->config.moe;
+    uint32_t layer, expert;
+    for (const struct qr_name_rule *r = w->arch->hf_names; m->n_identity && r->pattern; r++)
+        if (r->role >= QR_W_EXPERT_GATE && r->role <= QR_W_EXPERT_DOWN && tensor_per_expert(r) &&
+            qr_rule_match(r, name, &layer, &expert) && expert >= m->n_experts &&
+            expert - m->n_experts < m->n_identity)
+            return true;
+    return false;
+}
+
 static quire_status report_unused(const struct qr_weights *w, const uint8_t *used,
                                   const struct qr_unknown_policy *policy, struct quire_error *err)
 {
@@ -363,7 +377,7 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
         if (!used[i] && !in_list(ignored, t.name) && !in_list(w->arch->ignored_tensors, t.name) &&
-            !is_mtp(w, t.name) && !qr_is_kv_scale(t.name))
+            !is_mtp(w, t.name) && !is_identity_expert(w, t.name) && !qr_is_kv_scale(t.name))
             QR_TRY(qr_unknown_report(policy, err,
                                      "tensor %.80s does not belong to a model of family %s as its "
                                      "configuration describes it",

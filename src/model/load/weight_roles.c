@@ -334,7 +334,7 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:
-        return c->moe.n_experts;
+        return (uint64_t)c->moe.n_experts + c->moe.n_identity;
     case EXPERT_FFN:
         return c->moe.ffn_size;
     case SHARED_FFN:
