@@ -61,7 +61,7 @@ static struct row_sizes row_sizes(const struct qr_model_config *c)
 {
     if (c->mla.kv_lora_rank)
         return (struct row_sizes){ c->mla.kv_lora_rank + c->mla.qk_rope_dim, c->mla.kv_lora_rank };
-    return (struct row_sizes){ c->head_dim, c->v_head_dim };
+    return (struct row_sizes){ c->head_dim + (c->key_bias ? QR_KEY_BIAS_WIDTH : 0), c->v_head_dim };
 }
 
 static quire_status fill_attention(struct quire_model *m, uint32_t i, struct quire_error *err)

@@ -70,9 +70,11 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
         (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
         c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
-    say(t, "qk norm after rope %d, sub norms %d, sparsemixer %.9g, cap %g, gate %d%d\n",
+    say(t,
+        "qk norm after rope %d, sub norms %d, sparsemixer %.9g, cap %g, gate %d%d, flags %d%d%d\n",
         c->qk_norm_after_rope, c->sub_norms, (double)c->moe.sparsemixer_margin,
-        (double)c->moe.logit_softcap, c->gate_softplus, c->gate_per_head);
+        (double)c->moe.logit_softcap, c->gate_softplus, c->gate_per_head, c->differential,
+        c->key_bias, c->residual_weights);
     say(t, "attention %.9g cap %.9g clip %g alibi %g %g qk %d\n", (double)c->attention_scale,
         (double)c->attention_softcap, (double)c->clip_qkv, (double)c->alibi_max_bias,
         (double)c->alibi_scale, (int)c->qk_norm);
@@ -205,6 +207,8 @@ static const char *const golden_dirs[] = {
     "nomic_bert",
     "qwen3_embedding",
     "deepseek_v32",
+    "diffllama",
+    "doge",
     "glm_moe_dsa",
     "laguna",
     "longcat_flash",

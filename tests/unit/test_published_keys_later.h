@@ -227,6 +227,16 @@ static const struct {
       "\":1536,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-05,\"ro"
       "pe_theta\":10000000.0,\"routed_scaling_factor\":6.0,\"router_bias\":false,\"v_head_d"
       "im\":128,\"zero_expert_num\":4,\"zero_expert_type\":\"identity\"" },
+    { "diffllama", /* DiffLlama 0.3B */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"lambda_std_dev\":0.1,\"pretraini"
+      "ng_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":10000.0,\"tie_"
+      "word_embeddings\":false" },
+    { "doge", /* Doge 160M */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"hidden_dropout\":0.0,\"is_moe\":"
+      "false,\"keep_window_size\":2048,\"mlp_bias\":false,\"norm_topk_prob\":false,\"num_ex"
+      "perts\":16384,\"num_experts_per_tok\":64,\"output_router_logits\":false,\"rms_norm_e"
+      "ps\":1e-06,\"rope_scaling\":null,\"rope_theta\":10000.0,\"router_aux_loss_coef\":0.0"
+      "01,\"sliding_window\":null,\"tie_word_embeddings\":true" },
 };
 
 #endif

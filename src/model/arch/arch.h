@@ -90,9 +90,10 @@ struct qr_arch {
     bool sinks_in_windows; /* layers with a window have sinks, unless the file says otherwise */
     bool attention_gate;   /* attention outputs are multiplied by sigmoid(gate(x)) */
     bool gate_softplus;    /* by softplus(gate(x)) instead */
-    const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
-    bool mla;                                  /* multi-head latent attention */
-    bool has_index;                            /* an indexer selects keys; its options are: */
+    bool differential, key_bias, residual_weights; /* see qr_model_config */
+    const struct qr_recurrent_arch *recurrent;     /* NULL: no recurrent layers */
+    bool mla;                                      /* multi-head latent attention */
+    bool has_index;                                /* an indexer selects keys; its options are: */
     struct qr_index_config index;
     struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
@@ -153,6 +154,7 @@ struct qr_arch {
      * whose output joins behind the second (LongCat) */
     bool hf_layer_pairs;
     bool hf_scaled_latents;        /* latents of MLA have factors sqrt(hidden / rank) (LongCat) */
+    bool hf_keep_window;           /* keep_window_size: keys that a query may see (Doge) */
     bool hf_value_scale;           /* attention_value_scale multiplies the values */
     bool hf_window_heads;          /* swa_*: heads and sinks of layers with a window (MiMo) */
     bool hf_layer_heads;           /* num_attention_heads_per_layer, gating (Laguna) */

@@ -30,7 +30,7 @@ static const struct qr_hf_alias aliases[] = {
 };
 
 static const struct qr_hf_fixed_bool fixed_bools[] = {
-    { "attention_bias", false },  { "router_bias", false },     { "mlp_bias", false },
+    { "attention_bias", false },  { "router_bias", false },      { "mlp_bias", false },
     { "mla_scale_q_lora", true }, { "mla_scale_kv_lora", true }, { 0 },
 };
 

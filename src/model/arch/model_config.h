@@ -93,6 +93,12 @@ struct qr_rope_config {
     const float *factors_short, *factors_long;
 };
 
+enum {
+    /* elements of a cached key behind those of the head, with key_bias: the bias, and zeros up to a
+     * size that the kernels of every level take */
+    QR_KEY_BIAS_WIDTH = 8,
+};
+
 enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
 
 /* Classification head of an encoder for whole sequences: out(f(x)), where x is the hidden state of
@@ -313,14 +319,22 @@ struct qr_model_config {
     struct qr_bias_config bias;
 
     /* attention */
-    float attention_scale;     /* multiplies q.k */
-    float attention_softcap;   /* soft cap of attention scores; 0 = off */
-    float clip_qkv;            /* clamps q, k, v to [-c, c]; 0 = off */
-    float alibi_max_bias;      /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
-    float alibi_scale;         /* multiplies the slopes; 1 = none */
-    bool attention_gate;       /* the attention output is multiplied by sigmoid(gate(x)) */
-    bool gate_softplus;        /* by softplus(gate(x)) instead */
-    bool gate_per_head;        /* one gate for all elements of a head */
+    float attention_scale;   /* multiplies q.k */
+    float attention_softcap; /* soft cap of attention scores; 0 = off */
+    float clip_qkv;          /* clamps q, k, v to [-c, c]; 0 = off */
+    float alibi_max_bias;    /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
+    float alibi_scale;       /* multiplies the slopes; 1 = none */
+    bool attention_gate;     /* the attention output is multiplied by sigmoid(gate(x)) */
+    bool gate_softplus;      /* by softplus(gate(x)) instead */
+    bool gate_per_head;      /* one gate for all elements of a head */
+    /* Differential attention (arXiv 2410.05258): the value of KV head h is [v_g; v_(g + n/2)], g is
+     * h modulo n/2 of the n heads in the file, v_head_dim long; heads h and h + n/2 are combined to
+     * norm(att_h - lambda att_(h + n/2)) * (1 - initial lambda of the layer) */
+    bool differential;
+    /* Scores of a key have the term exp(A softplus(dt(v))) of its KV head, v its values of all
+     * heads (Doge). It is one more element of the cached key. */
+    bool key_bias;
+    bool residual_weights;     /* x is multiplied by a vector before a sublayer's output is added */
     float attention_out_scale; /* multiplies the output of the sublayer; 1 = none */
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;

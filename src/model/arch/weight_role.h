@@ -53,6 +53,14 @@ enum qr_weight_role {
     QR_W_ATTN_GATE, /* [n_heads * v_head_dim or n_heads][hidden]: gate of the attention output */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
+    QR_W_ATTN_LAMBDA_Q1, /* [head_dim]; differential attention */
+    QR_W_ATTN_LAMBDA_K1,
+    QR_W_ATTN_LAMBDA_Q2,
+    QR_W_ATTN_LAMBDA_K2,
+    QR_W_ATTN_KEY_DT, /* [n_kv_heads][n_kv_heads * v_head_dim]; bias of keys */
+    QR_W_ATTN_KEY_DT_BIAS,
+    QR_W_ATTN_KEY_A,    /* [n_kv_heads] */
+    QR_W_ATTN_RESIDUAL, /* [hidden]: multiplies x before the output is added */
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */
     /* multi-head latent attention, instead of K and V; stacks hold one matrix per head */
     QR_W_LATENT_Q_A,     /* [q_lora_rank][hidden] */
@@ -123,6 +131,7 @@ enum qr_weight_role {
     QR_W_FFN_XIELU_EPS,
     QR_W_FFN_POST_NORM,
     QR_W_FFN_POST_NORM_BIAS,
+    QR_W_FFN_RESIDUAL, /* [hidden] */
     /* mixture of experts; stacks hold one matrix or vector per expert */
     QR_W_ROUTER, /* [experts][hidden] */
     QR_W_ROUTER_BIAS,

@@ -92,6 +92,8 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
         cfg->head_dim = cfg->hidden_size / *heads;
     }
     cfg->v_head_dim = cfg->head_dim;
+    if (h->arch->differential && cfg->head_dim <= QR_CONFIG_MAX_HEAD_DIM)
+        cfg->v_head_dim *= 2;
     return h->arch->mla ? QUIRE_OK : qr_hf_u32_opt(h, "v_head_dim", &cfg->v_head_dim, &has);
 }
 

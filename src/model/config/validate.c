@@ -41,7 +41,8 @@ static quire_status check_sizes(const struct qr_model_config *c, struct quire_er
         QR_TRY(in_range("number of labels", c->n_labels, 1, QR_CONFIG_MAX_LABELS, err));
     if (!any_attends(c))
         return QUIRE_OK;
-    QR_TRY(in_range("head_dim", c->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("head_dim", c->head_dim, 1,
+                    QR_CONFIG_MAX_HEAD_DIM - (c->key_bias ? QR_KEY_BIAS_WIDTH : 0), err));
     return in_range("v_head_dim", c->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err);
 }
 
@@ -60,6 +61,10 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: layer %u has %u heads, not a multiple of its %u kv heads", i,
                        l->n_heads, l->n_kv_heads);
+    if (c->differential && l->n_kv_heads % 2 != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: layer %u has %u kv heads, an even number expected", i,
+                       l->n_kv_heads);
     if (l->rope != QR_LAYER_NO_ROPE && l->rope >= c->n_rope)
         return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names RoPE set %u of %u", i, l->rope,
                        c->n_rope);

@@ -13,6 +13,7 @@
 #include "model/forward/layer_index.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/widened_rows.h"
 #include "recurrent/state_pool.h"
 #include <quire/adapter.h>
 
@@ -281,11 +282,15 @@ static void reserve_heads(const struct quire_model *m, struct quire_context *ctx
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, heads = cfg->max_heads, rank = cfg->mla.kv_lora_rank;
     const size_t latent_row = rank + cfg->mla.qk_rope_dim;
-    ctx->q = take_floats(c, rows, heads * cfg->head_dim);
+    const size_t wide = cfg->head_dim + (cfg->key_bias ? (size_t)QR_KEY_BIAS_WIDTH : 0);
+    ctx->q = take_floats(c, rows, heads * wide);
     ctx->att = take_floats(c, rows, heads * cfg->v_head_dim);
-    ctx->att_gate = cfg->attention_gate ? take_floats(c, rows, heads * cfg->v_head_dim) : NULL;
+    ctx->att_gate = cfg->attention_gate || cfg->differential
+                        ? take_floats(c, rows, heads * cfg->v_head_dim)
+                        : NULL;
     if (!rank) {
-        ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
+        ctx->k = take_floats(c, rows, cfg->max_kv_heads * wide);
+        qr_widened_reserve(cfg, ctx, c);
         ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
         return;
     }

@@ -9,6 +9,7 @@
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/widened_rows.h"
 #include <math.h>
 #include <quire/attention.h>
 
@@ -124,6 +125,7 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
             finish_heads(p->s, p->layer, p->out[j] + r * p->w[j]->n, 0, p->n_heads[j], r, j == 0);
         if (c->clip_qkv > 0)
             clip(p->out[2] + r * p->w[2]->n, c->clip_qkv, p->w[2]->n);
+        qr_widen_row(p->s, p->layer, r);
     }
 }
 
@@ -135,6 +137,8 @@ static void run_all_heads(const struct qkv *p, const struct quire_team *team)
         projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
     qr_project(p->s, &p->act, projections, 3, team);
     quire_team_barrier(team);
+    if (p->s->ctx->key_dt)
+        qr_key_dt(p->s, p->layer, team);
     finish_rows(p, team);
     quire_team_barrier(team);
     quire_kv_write_part(p->s->kv, &write, team);
@@ -201,7 +205,8 @@ static bool can_run_by_head(const struct qkv *p, const struct quire_team *team)
         n += p->n_heads[j];
     }
     const size_t busiest = (n + team->size - 1) / team->size; /* heads of the busiest thread */
-    return p->s->ctx->model->config->qk_norm != QR_QK_NORM_FULL &&
+    const struct qr_model_config *c = p->s->ctx->model->config;
+    return c->qk_norm != QR_QK_NORM_FULL && !c->differential && !c->key_bias &&
            busiest * team->size * 4 <= n * 5;
 }
 
@@ -275,7 +280,9 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         .w = { layer->mat[QR_W_ATTN_Q], layer->mat[QR_W_ATTN_K], layer->mat[QR_W_ATTN_V] },
         .bias = { layer->vec[QR_W_ATTN_Q_BIAS], layer->vec[QR_W_ATTN_K_BIAS],
                   layer->vec[QR_W_ATTN_V_BIAS] },
-        .out = { ctx->q, ctx->k, ctx->v },
+        /* rows that are widened afterwards are projected elsewhere, values where outputs will be */
+        .out = { c->key_bias ? ctx->narrow_q : ctx->q, c->key_bias ? ctx->narrow_k : ctx->k,
+                 c->differential ? ctx->att : ctx->v },
         .head_size = { c->head_dim, c->head_dim, c->v_head_dim },
         .n_heads = { c->layers[i].n_heads, n_kv, n_kv },
     };
@@ -320,6 +327,10 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     };
     float *att = ctx->att;
     struct qr_act act;
+    if (c->differential) {
+        qr_difference(s, i, team);
+        att = ctx->att_gate;
+    }
     if (c->attention_gate && c->gate_softplus) {
         gate_output_softplus(s, o->k, team);
     } else if (c->attention_gate) {

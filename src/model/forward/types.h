@@ -153,11 +153,13 @@ struct quire_context {
     struct quire_plan *plan; /* of decoder steps; NULL without kv */
     struct qr_encoder_cache encoder;
     struct qr_rope_table rope[QR_ROPE_MAX_SETS];
-    float *x;        /* [hidden] residual stream */
-    float *h;        /* [hidden] normed input of a sublayer */
-    float *sub;      /* [hidden] output of a sublayer */
-    float *sub2;     /* [hidden] output of the second of two parallel sublayers, else NULL */
-    float *q;        /* [max_heads * head_dim] */
+    float *x;    /* [hidden] residual stream */
+    float *h;    /* [hidden] normed input of a sublayer */
+    float *sub;  /* [hidden] output of a sublayer */
+    float *sub2; /* [hidden] output of the second of two parallel sublayers, else NULL */
+    float *q;    /* [max_heads * head_dim] */
+    float *narrow_q, *narrow_k; /* [heads * head_dim] with key_bias: as projected; else NULL */
+    float *key_dt;              /* [max_kv_heads] with key_bias */
     float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
     float *att;      /* [max_heads * v_head_dim] attention output */
     float *att_gate; /* the same: gate of the output, later the gated output; NULL without */

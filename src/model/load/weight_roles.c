@@ -16,6 +16,7 @@ enum extent {
     K_NORM,
     HEAD_DIM,
     HEADS,
+    KV_HEADS,
     GATES,
     POSITIONS,
     TYPES,
@@ -101,6 +102,14 @@ static const struct {
     [QR_W_ATTN_GATE] = { "attn_gate", GATES, HIDDEN },
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_ATTN_LAMBDA_Q1] = { "attn_lambda_q1", NONE, HEAD_DIM },
+    [QR_W_ATTN_LAMBDA_K1] = { "attn_lambda_k1", NONE, HEAD_DIM },
+    [QR_W_ATTN_LAMBDA_Q2] = { "attn_lambda_q2", NONE, HEAD_DIM },
+    [QR_W_ATTN_LAMBDA_K2] = { "attn_lambda_k2", NONE, HEAD_DIM },
+    [QR_W_ATTN_KEY_DT] = { "attn_key_dt", KV_HEADS, V_ROWS },
+    [QR_W_ATTN_KEY_DT_BIAS] = { "attn_key_dt_bias", NONE, KV_HEADS },
+    [QR_W_ATTN_KEY_A] = { "attn_key_a", NONE, KV_HEADS },
+    [QR_W_ATTN_RESIDUAL] = { "attn_residual", NONE, HIDDEN },
     [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
     [QR_W_LATENT_Q_A] = { "latent_q_a", Q_RANK, HIDDEN },
     [QR_W_LATENT_Q_NORM] = { "latent_q_norm", NONE, Q_RANK },
@@ -165,6 +174,7 @@ static const struct {
     [QR_W_FFN_XIELU_EPS] = { "ffn_xielu_eps", NONE, ONE },
     [QR_W_FFN_POST_NORM] = { "ffn_post_norm", NONE, HIDDEN },
     [QR_W_FFN_POST_NORM_BIAS] = { "ffn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_FFN_RESIDUAL] = { "ffn_residual", NONE, HIDDEN },
     [QR_W_ROUTER] = { "router", EXPERTS, HIDDEN },
     [QR_W_ROUTER_BIAS] = { "router_bias", NONE, EXPERTS },
     [QR_W_ROUTER_CORRECTION] = { "router_correction", NONE, EXPERTS },
@@ -201,6 +211,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_ATTN_V:
     case QR_W_ATTN_O:
     case QR_W_ATTN_GATE:
+    case QR_W_ATTN_KEY_DT:
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_KV_A:
     case QR_W_INDEX_Q:
@@ -310,9 +321,9 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case K_ROWS:
         return k;
     case V_ROWS:
-        return (uint64_t)l->n_kv_heads * c->v_head_dim;
+        return (uint64_t)l->n_kv_heads * (c->differential ? c->head_dim : c->v_head_dim);
     case O_COLS:
-        return (uint64_t)l->n_heads * c->v_head_dim;
+        return (uint64_t)l->n_heads * (c->differential ? c->head_dim : c->v_head_dim);
     case FFN:
         return l->ffn_size;
     case Q_NORM:
@@ -323,6 +334,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->head_dim;
     case HEADS:
         return l->n_heads;
+    case KV_HEADS:
+        return l->n_kv_heads;
     case GATES:
         return (uint64_t)l->n_heads * (c->gate_per_head ? 1 : c->v_head_dim);
     case POSITIONS:
