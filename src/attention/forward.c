@@ -3,6 +3,7 @@
 #include "attention/forward.h"
 #include "attention/config.h"
 #include "attention/convert.h"
+#include "attention/key_selection.h"
 #include "attention/plan.h"
 #include "attention/work_item.h"
 #include "base/error.h"
@@ -142,16 +143,17 @@ quire_status quire_attention_check(const struct quire_plan *plan,
     return qr_attention_check_args(plan, plan->n_tokens, args, &extents, err);
 }
 
-void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
-                          const struct quire_team *team)
+void qr_attention_part_selected(struct quire_plan *plan, const struct quire_attention_args *args,
+                                const struct qr_key_selection *selection,
+                                const struct quire_team *team)
 {
     QR_FP_SCOPE;
     struct qr_plan_group *g = &plan->groups[args->group];
     if (team->rank < plan->n_threads) {
         struct quire_attention_config own;
-        struct qr_attention_call call = { .plan = plan,
-                                          .group = g,
-                                          .args = resolve(plan, args, &own) };
+        struct qr_attention_call call = {
+            .plan = plan, .group = g, .args = resolve(plan, args, &own), .selection = selection
+        };
         size_t bytes;
         call.config = call.args.config;
         call.kernels = &g->kernels[call.config->compute];
@@ -170,6 +172,12 @@ void quire_attention_part(struct quire_plan *plan, const struct quire_attention_
         __atomic_store_n(&plan->next_item, 0, __ATOMIC_RELAXED);
         __atomic_store_n(&plan->n_members_done, 0, __ATOMIC_RELAXED);
     }
+}
+
+void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
+                          const struct quire_team *team)
+{
+    qr_attention_part_selected(plan, args, NULL, team);
 }
 
 struct job {

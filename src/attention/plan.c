@@ -180,6 +180,7 @@ struct qr_thread_scratch qr_thread_scratch_layout(const struct quire_plan *plan,
     s.lo = qr_bump_alloc(&c, rows, sizeof(uint32_t));
     s.hi = qr_bump_alloc(&c, rows, sizeof(uint32_t));
     s.pos = qr_bump_alloc(&c, rows, sizeof(uint32_t));
+    s.selected = qr_bump_alloc(&c, rows, sizeof *s.selected);
     s.relative = qr_bump_alloc(&c, rows, sizeof *s.relative);
     s.bias_rows = qr_bump_alloc(&c, QR_KERNEL_ROWS, sizeof *s.bias_rows);
     s.bias = qr_bump_alloc(&c, QR_KERNEL_ROWS * QR_TILE_KEYS, sizeof(float));

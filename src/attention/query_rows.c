@@ -3,6 +3,7 @@
 #include "attention/query_rows.h"
 #include "attention/config.h"
 #include "attention/convert.h"
+#include "attention/key_selection.h"
 #include "attention/mask.h"
 #include "attention/sparse.h"
 #include <string.h>
@@ -101,6 +102,10 @@ void qr_query_rows_load(struct qr_tile_ctx *ctx)
         }
         load_query(ctx, r, token, head);
         record_mask(ctx, r, &mask);
+        if (ctx->call->selection)
+            s->selected[r] =
+                qr_key_selection_row(ctx->call->selection, ctx->seq->first_token + token,
+                                     ctx->item->kv_head, c->n_kv_heads);
         if (c->alibi_slopes)
             s->slope[r] = c->alibi_slopes[head];
         if (c->relative_bias)
@@ -131,7 +136,8 @@ uint64_t qr_query_rows_visible(const struct qr_tile_ctx *ctx, uint32_t key)
     const uint64_t listed = qr_sparse_tile_mask(ctx->list, ctx->block_size, key);
     if (!listed)
         return 0;
-    if (key >= ctx->all.lo && key + TILE <= ctx->all.hi) {
+    const bool selects = ctx->call->selection != NULL;
+    if (!selects && key >= ctx->all.lo && key + TILE <= ctx->all.hi) {
         for (uint32_t r = 0; r < n_rows; r++)
             s->visible[r] = listed;
         return listed;
@@ -141,6 +147,8 @@ uint64_t qr_query_rows_visible(const struct qr_tile_ctx *ctx, uint32_t key)
         s->visible[r] = qr_key_range_tile_mask(s->lo[r], s->hi[r], key) & listed;
     for (uint32_t r = 0; ctx->tree && r < n_rows; r++)
         s->visible[r] |= tree_tile_mask(ctx, r, key) & listed;
+    for (uint32_t r = 0; selects && r < n_rows; r++)
+        s->visible[r] &= s->selected[r][key / TILE];
     for (uint32_t r = 0; r < n_rows; r++)
         seen |= s->visible[r];
     return seen;

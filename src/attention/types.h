@@ -177,18 +177,19 @@ struct qr_thread_scratch {
     float *call_slope;                                                   /* [call rows] */
     int64_t *distance;                                                   /* [call rows] */
     uint64_t *visible;                                                   /* [rows] */
-    uint64_t *tree;           /* [rows][tree_words of the sequence] new tokens that a row sees */
-    bool *branch;             /* [rows] of a tree: positions do not follow from slots */
-    uint32_t *lo, *hi, *pos;  /* [rows] visible key range and position of a row */
-    const float **relative;   /* [rows] relative bias of the row's head */
-    const float **bias_rows;  /* [call rows] rows of 64 values */
-    float *bias;              /* [call rows][64] rows that do not lie in the relative bias */
-    float *s;                 /* [call rows][64] */
-    uint16_t *p;              /* [call rows][64] */
-    uint16_t *k, *v;          /* unpacked tile: [64][head size], [64][v_width] */
-    float *k_scale, *v_scale; /* [64] row scales of a tile */
-    float *row;               /* one row of q or out */
-    void *raw;                /* the same in the caller's type */
+    uint64_t *tree;            /* [rows][tree_words of the sequence] new tokens that a row sees */
+    bool *branch;              /* [rows] of a tree: positions do not follow from slots */
+    uint32_t *lo, *hi, *pos;   /* [rows] visible key range and position of a row */
+    const uint64_t **selected; /* [rows] keys selected for a row, with a selection */
+    const float **relative;    /* [rows] relative bias of the row's head */
+    const float **bias_rows;   /* [call rows] rows of 64 values */
+    float *bias;               /* [call rows][64] rows that do not lie in the relative bias */
+    float *s;                  /* [call rows][64] */
+    uint16_t *p;               /* [call rows][64] */
+    uint16_t *k, *v;           /* unpacked tile: [64][head size], [64][v_width] */
+    float *k_scale, *v_scale;  /* [64] row scales of a tile */
+    float *row;                /* one row of q or out */
+    void *raw;                 /* the same in the caller's type */
 };
 
 /* Maxima over the groups of a plan. */
@@ -253,13 +254,16 @@ struct qr_partitioner {
 
 /* ---- execution */
 
+struct qr_key_selection;
+
 /* One layer's attention call on one team member. */
 struct qr_attention_call {
     struct quire_plan *plan;
     struct qr_plan_group *group;
     const struct quire_attention_config *config; /* the layer's own or the group's */
     const struct qr_attention_kernels *kernels;
-    struct quire_attention_args args; /* strides filled in */
+    struct quire_attention_args args;         /* strides filled in */
+    const struct qr_key_selection *selection; /* NULL: no token selection */
     struct qr_thread_scratch scratch;
 };
 

@@ -61,7 +61,7 @@ static struct row_sizes row_sizes(const struct qr_model_config *c, const struct 
 {
     if (c->mla.kv_lora_rank)
         return (struct row_sizes){ c->mla.kv_lora_rank + c->mla.qk_rope_dim, c->mla.kv_lora_rank };
-    return (struct row_sizes){ l->head_dim, l->v_head_dim };
+    return (struct row_sizes){ l->head_dim + (c->key_bias ? QR_KEY_BIAS_WIDTH : 0), l->v_head_dim };
 }
 
 static quire_status fill_attention(struct quire_model *m, uint32_t i, struct quire_error *err)
@@ -175,22 +175,49 @@ static void add_cross_group(struct quire_model *m)
         (struct quire_plan_group){ &m->layers[0].cross, (uint32_t)m->cross_group, 0 };
 }
 
+/* Adds one KV group for the index keys of all layers that have some. A value is part of the key, as
+ * small as the kernels of the best level allow. */
+static void add_index_group(struct quire_model *m)
+{
+    enum { VALUE_SIZE = 8 };
+    const struct qr_model_config *c = m->config;
+    struct qr_groups *groups = &m->groups;
+    struct quire_attention_config *a = &m->index_attention;
+    const uint32_t size = c->index.head_dim;
+    uint32_t n_layers = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].index == QR_INDEX_OWN)
+            m->layers[i].index_layer = n_layers++;
+    quire_attention_config_init(a, sizeof *a, c->index.n_heads, 1, size);
+    a->v_head_size = size < VALUE_SIZE ? size : VALUE_SIZE;
+    a->scale = 1;
+    a->compute = QUIRE_COMPUTE_F32;
+    m->index_group = (int32_t)groups->n_kv;
+    m->index_plan_group = groups->n_plan;
+    groups->kv[groups->n_kv++] = (struct quire_kv_group_config){ .n_layers = n_layers,
+                                                                 .n_kv_heads = 1,
+                                                                 .head_size = size,
+                                                                 .v_head_size = a->v_head_size,
+                                                                 .flags = QUIRE_KV_LATENT };
+    groups->plan[groups->n_plan++] = (struct quire_plan_group){ a, (uint32_t)m->index_group, 0 };
+}
+
 static quire_status reserve(const struct quire_model *m, struct qr_groups *groups,
                             struct quire_error *err)
 {
-    const uint32_t n = qr_model_total_layers(m->config) + 1;
+    const uint32_t n = qr_model_total_layers(m->config) + 2; /* cross attention, index keys */
     groups->kv = qr_calloc(m->allocator, n, sizeof *groups->kv);
     groups->plan = qr_calloc(m->allocator, n, sizeof *groups->plan);
     groups->capacity = n;
     return groups->kv && groups->plan
                ? QUIRE_OK
-               : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 1);
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 2);
 }
 
 quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err)
 {
     const struct qr_stack encoder = qr_model_encoder_stack(m);
-    m->cross_group = -1;
+    m->cross_group = m->index_group = -1;
     QR_TRY(reserve(m, &m->groups, err));
     QR_TRY(reserve(m, &m->encoder, err));
     for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
@@ -203,6 +230,8 @@ quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *er
     }
     if (m->config->kind == QR_MODEL_ENCODER_DECODER)
         add_cross_group(m);
+    if (m->config->index.n_heads)
+        add_index_group(m);
     return QUIRE_OK;
 }
 

@@ -187,7 +187,9 @@ static uint32_t count_attention_layers(const struct quire_model *m)
 {
     uint32_t n = 0;
     for (uint32_t g = 0; g < m->groups.n_kv; g++)
-        n += (int32_t)g == m->cross_group ? 0 : m->groups.kv[g].n_layers;
+        n += (int32_t)g == m->cross_group || (int32_t)g == m->index_group
+                 ? 0
+                 : m->groups.kv[g].n_layers;
     return n;
 }
 

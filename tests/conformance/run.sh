@@ -22,7 +22,7 @@ fi
 families="llama llama3_rope llama_linear_rope llama_h256 mistral qwen2 qwen2_yarn qwen3 gemma gemma2_q32 gemma3_text phi3"
 families_more="granite gpt2 gpt_neox bloom mpt falcon_new cohere2 olmo olmo2 nemotron stablelm starcoder2 phi ernie4_5
     glm4 gpt_bigcode gpt_neo gptj opt arcee cwm jais2 ministral3 vaultgemma youtu apertus bitnet
-    gemma3n_text gemma4_text granite_swa minicpm3 nanochat qwen3_embedding"
+    gemma3n_text gemma4_text granite_swa minicpm3 nanochat qwen3_embedding diffllama doge"
 families_encoder="bert modernbert nomic_bert eurobert embedding_gemma t5 bart" # encoders and encoder-decoders
 # The reference adds the ALiBi biases twice. Only the newer style of config.json records that, by its version.
 families_new_style="falcon_alibi"
@@ -31,6 +31,7 @@ families_moe_new_style="laguna mimo_v2_flash"
 # In native mode a rounded activation can change the expert that a router selects; no error bound holds then.
 families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text
     deepseek_v2 deepseek_v2_lite deepseek_v3 afmoe dots1 ernie4_5_moe exaone_moe glm4_moe_lite minimax_m2 mistral4
+    deepseek_v32 glm_moe_dsa longcat_flash minimax_m3_text
     gemma4_text_moe granitemoe_swa hunyuan_v1_moe phimoe"
 # Recurrent layers: a rounded activation can change the sign of a product that a norm then enlarges.
 families_recurrent="lfm2 lfm2_moe mamba mamba2 falcon_mamba granitemoehybrid granitemoehybrid_dense bamba nemotron_h
@@ -135,7 +136,8 @@ adapters) # LoRA adapters on their models in both formats, within 1e-3
     ;;
 invariance)
     # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same
-    for f in llama gemma3_text gemma3n_text gemma4_text phi3 bloom cohere2 deepseek_v2_lite apertus bitnet granite_swa $families_encoder; do
+    for f in llama gemma3_text gemma3n_text gemma4_text phi3 bloom cohere2 deepseek_v2_lite apertus bitnet granite_swa deepseek_v32 glm_moe_dsa
+        longcat_flash minimax_m3_text diffllama doge $families_encoder; do
         first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || failed=1
         for options in "--threads 2" "--threads 3 --chunk 16" "--threads 7 --chunk 1" "--chunk 64 --block-size 16" "--block-size 128"; do
             other=$("$eval" golden "${isa[@]}" --compute native --kv bf16 $options "$golden/$f") || failed=1

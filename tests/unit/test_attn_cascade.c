@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_attn_cascade.c - cascades give the same bits as each sequence computed alone. */
+#include "attention/key_selection.h"
+#include "base/team.h"
 #include "kernels/dispatch.h"
 #include "test_plan.h"
 
-enum { SEQS = 14, KEYS = 3200, HEADS = 2 };
+enum { SEQS = 14, KEYS = 3200, HEADS = 2, WORDS = KEYS / 64 + 1 };
 
 /* A pool filled with random rows, and a batch whose sequences fork off each other. */
 struct forest {
@@ -21,7 +23,9 @@ struct forest {
     float slopes[MAX_PROBLEM_HEADS], sinks[MAX_PROBLEM_HEADS],
         relative[MAX_PROBLEM_HEADS * (2 * MAX_PROBLEM_RANGE + 1)];
     float *q;
-    int8_t *codes; /* int8 queries in place of q, or NULL */
+    int8_t *codes;                     /* int8 queries in place of q, or NULL */
+    struct qr_key_selection selection; /* bits NULL: none */
+    uint64_t *selected;
     float *q_scale;
 };
 
@@ -189,9 +193,20 @@ static void quantise_queries(struct forest *f)
         f->codes[i] = (int8_t)(f->q[i] * 60);
 }
 
+/* Half of the keys of each token, for all heads or for each. */
+static void select_keys(struct forest *f)
+{
+    const uint32_t heads = problem_below(2) ? 1 : f->config.n_kv_heads;
+    const size_t n = (size_t)f->n_tokens * heads * WORDS;
+    f->selected = malloc((n + 1) * sizeof *f->selected);
+    for (size_t i = 0; i < n; i++)
+        f->selected[i] = (uint64_t)problem_random() << 32 | problem_random();
+    f->selection = (struct qr_key_selection){ f->selected, WORDS, heads };
+}
+
 static void forest_free(struct forest *f)
 {
-    free(f->codes), free(f->q_scale);
+    free(f->codes), free(f->q_scale), free(f->selected);
     quire_kv_destroy(f->kv);
     free(f->table), free(f->q);
 }
@@ -243,7 +258,11 @@ static float *attend(const struct forest *f, struct quire_plan *plan, struct qui
         args.q_scale = f->q_scale;
     }
     for (int layer = 0; layer < 2; layer++) /* the call resets its counters */
-        must(quire_attention_forward(plan, &args, threads, &err));
+        if (f->selected)
+            qr_attention_part_selected(plan, &args, &f->selection,
+                                       &(struct quire_team){ .size = 1 });
+        else
+            must(quire_attention_forward(plan, &args, threads, &err));
     return out;
 }
 
@@ -297,6 +316,8 @@ static void random_batches(void **state)
             add_tree(&f);
         if (problem_below(5) == 0)
             quantise_queries(&f);
+        if (problem_below(3) == 0)
+            select_keys(&f);
         *(check(&f, threads, counts[problem_below(4)]) ? &with : &without) += 1;
         forest_free(&f);
     }

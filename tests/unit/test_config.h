@@ -71,9 +71,11 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         (int)c->norm, (double)c->norm_eps, (int)c->block, (double)c->residual_scale,
         (int)c->activation, c->ffn_gated, c->bias.q, c->bias.k, c->bias.v, c->bias.o,
         c->bias.ffn_in, c->bias.ffn_down, c->bias.norm, c->bias.output);
-    say(t, "qk norm after rope %d, sub norms %d, sparsemixer %.9g, cap %g, gate %d%d\n",
+    say(t,
+        "qk norm after rope %d, sub norms %d, sparsemixer %.9g, cap %g, gate %d%d, flags %d%d%d\n",
         c->qk_norm_after_rope, c->sub_norms, (double)c->moe.sparsemixer_margin,
-        (double)c->moe.logit_softcap, c->gate_softplus, c->gate_per_head);
+        (double)c->moe.logit_softcap, c->gate_softplus, c->gate_per_head, c->differential,
+        c->key_bias, c->residual_weights);
     say(t, "v norm %d layer scale %d ple %u %u beside dense %d router norm %d expert scale %d\n",
         c->v_norm, c->layer_scale, c->ple.dim, c->ple.vocab_size, c->moe.beside_dense,
         c->moe.router_norm, c->moe.expert_scale);
@@ -92,14 +94,20 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.weight_on_input,
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
+    say(t, "index %u x %u top %u blocks %u local %u flags %d%d%d%d%d\n", c->index.n_heads,
+        c->index.head_dim, c->index.top_k, c->index.block_size, c->index.local_blocks,
+        c->index.weighted, c->index.low_rank_q, c->index.q_norm, c->index.layer_norm,
+        c->index.interleaved);
+    say(t, "latent scale %.9g identity experts %u\n", (double)c->mla.latent_scale,
+        c->moe.n_identity);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
         const struct qr_layer_config *l = &c->layers[i];
         say(t, "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u gates %d %.9g rope %u ", i,
             l->n_heads, l->n_kv_heads, l->head_dim, l->v_head_dim, l->kv_source, l->v_is_k,
             l->window, l->ffn_size, l->sparse_gate, (double)l->gate_cutoff, l->rope);
-        say(t, "%d%d%d%d mixer %u %d%d%d block %u %u\n", l->chunked, l->moe, l->encoder,
+        say(t, "%d%d%d%d mixer %u %d%d%d block %u %u index %u %d\n", l->chunked, l->moe, l->encoder,
             l->skip_attn_norm, l->mixer, l->no_ffn, l->output_norm, l->sinks, l->block_owner,
-            l->block_use);
+            l->block_use, l->index, l->shortcut);
     }
     say_recurrent(t, c);
     say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,
@@ -213,8 +221,14 @@ static const char *const golden_dirs[] = {
     "embedding_gemma",
     "nomic_bert",
     "qwen3_embedding",
+    "deepseek_v32",
+    "diffllama",
+    "doge",
+    "glm_moe_dsa",
     "laguna",
+    "longcat_flash",
     "mimo_v2_flash",
+    "minimax_m3_text",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

@@ -167,6 +167,18 @@ static void dynamic_ntk(void **state)
     close_dynamic_ntk(&m);
 }
 
+/* Indexers: their keys are in a KV group of their own. */
+static void selected_keys(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    const struct test_model keys = { .gguf = "../gguf_2026/glm_moe_dsa-bf16.gguf" },
+                            blocks = { .gguf = "../gguf_2026/minimax_m3_text-bf16.gguf" };
+    check_matrix(&keys, is_slow() ? 200 : 60, 14);
+    check_matrix(&blocks, is_slow() ? 200 : 60, 15);
+}
+
 /* ---- Preemption */
 
 /* Blocks that the requests which run at a time need on average when they end. */
@@ -208,9 +220,8 @@ static void small_pool(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(full_attention),
-        cmocka_unit_test(windows),
-        cmocka_unit_test(dynamic_ntk),
+        cmocka_unit_test(full_attention), cmocka_unit_test(windows),
+        cmocka_unit_test(dynamic_ntk),    cmocka_unit_test(selected_keys),
         cmocka_unit_test(small_pool),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

@@ -15,7 +15,8 @@ static void test_layer_rope_theta(void **state)
     assert_int_equal(c.layers[0].rope, QR_LAYER_NO_ROPE);
     assert_int_equal(c.layers[1].rope, 0);
     assert_true(c.rope[c.layers[2].rope].theta == 2e4 && c.rope[c.layers[3].rope].theta == 5e5);
-    assert_true(c.layers[0].window == 0 && c.layers[1].window == 8 && c.sinks);
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 8 && c.layers[0].sinks &&
+                c.layers[1].sinks);
     qr_model_config_free(&c);
     c = good(SWA(""));
     assert_true(c.n_rope == 1 && c.layers[0].rope == 0);

@@ -142,6 +142,61 @@ static void test_layer_heads(void **state)
         "sliding_attention");
 }
 
+/* Selected keys, pairs of layers, values of two heads, a bias of keys. */
+static void test_other_attention(void **state)
+{
+    (void)state;
+#define DSA(more)                                                                                  \
+    MODEL("glm_moe_dsa", ",\"q_lora_rank\":32,\"kv_lora_rank\":16,\"qk_nope_head_dim\":16,"        \
+                         "\"qk_rope_head_dim\":8,\"v_head_dim\":16" more)
+    struct qr_model_config c = good(DSA(",\"index_topk_freq\":2,\"index_skip_topk_offset\":2"));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(c.layers[i].index, i == 2 ? QR_INDEX_SHARED : QR_INDEX_OWN);
+    qr_model_config_free(&c);
+    c = good(DSA(",\"index_topk_pattern\":\"FSSF\",\"indexer_rope_interleave\":false"));
+    assert_true(c.layers[1].index == QR_INDEX_SHARED && !c.index.interleaved);
+    qr_model_config_free(&c);
+    bad(DSA(",\"index_topk_pattern\":\"FSS\""), QUIRE_E_FORMAT, "index_topk_pattern");
+    bad(DSA(",\"index_topk_pattern\":\"SSFF\""), QUIRE_E_FORMAT, "layer 0 has an indexer");
+    bad(DSA(",\"indexer_types\":[\"full\"]"), QUIRE_E_FORMAT, "indexer_types must list 4");
+    bad(DSA(",\"indexer_types\":[\"full\",\"full\",\"none\",\"full\"]"), QUIRE_E_UNSUPPORTED,
+        "indexer_types[2] is none");
+    bad(DSA(",\"index_topk\":0"), QUIRE_E_FORMAT, "selected keys");
+    bad(DSA(",\"index_n_heads\":0"), QUIRE_E_FORMAT, "index_n_heads is 0");
+    bad(DSA(",\"index_head_dim\":4"), QUIRE_E_FORMAT, "index heads of 4");
+    bad(DSA(",\"layer_types\":[\"full_attention\"]"), QUIRE_E_UNSUPPORTED, "layer_types[0]");
+#define M3(more)                                                                                   \
+    MODEL("minimax_m3_vl_text", ",\"index_head_dim\":16,\"index_topk_blocks\":3,"                  \
+                                "\"num_local_experts\":4,\"num_experts_per_tok\":2" more)
+#define SPARSE                                                                                     \
+    ",\"layer_types\":[\"full_attention\",\"minimax_m3_sparse\",\"full_attention\",\"full_"        \
+    "attention\"]"
+    c = good(M3(",\"index_n_heads\":2" SPARSE));
+    assert_true(c.layers[0].index == QR_INDEX_NONE && c.layers[1].index == QR_INDEX_OWN);
+    qr_model_config_free(&c);
+    bad(M3(",\"index_n_heads\":3" SPARSE), QUIRE_E_UNSUPPORTED, "3 index heads for the 4 kv heads");
+    bad(M3(",\"index_n_heads\":2,\"index_local_blocks\":4" SPARSE), QUIRE_E_FORMAT, "local blocks");
+    bad(M3(",\"index_n_heads\":2"), QUIRE_E_FORMAT, "must list 4 layers");
+    bad(M3(",\"index_n_heads\":2,\"layer_types\":[0,0,0,0]"), QUIRE_E_FORMAT, "no layer has");
+    bad(M3(",\"index_n_heads\":2,\"layer_types\":[0,1,2,0]"), QUIRE_E_UNSUPPORTED,
+        "layer_types[2]");
+    bad(M3(",\"sparse_score_type\":\"mean\",\"index_n_heads\":2" SPARSE), QUIRE_E_UNSUPPORTED,
+        "sparse_score_type");
+    c = good(MODEL("longcat_flash", ",\"qk_rope_head_dim\":64"));
+    assert_true(c.n_layers == 8 && c.layers[0].shortcut && !c.layers[1].moe && c.moe.n_identity);
+    qr_model_config_free(&c);
+    bad(MODEL("longcat_flash", ",\"zero_expert_type\":\"copy\""), QUIRE_E_UNSUPPORTED, "copy");
+    bad(MODEL("longcat_flash", ",\"zero_expert_num\":-1"), QUIRE_E_FORMAT, "zero_expert_num");
+    bad(MODEL("longcat_flash", ",\"qk_rope_head_dim\":64,\"zero_expert_num\":100000"),
+        QUIRE_E_FORMAT, "identity experts");
+    bad("{\"model_type\":\"diffllama\",\"vocab_size\":320,\"hidden_size\":64,\"num_hidden_layers\":"
+        "1,"
+        "\"intermediate_size\":64,\"num_attention_heads\":3,\"num_key_value_heads\":3}",
+        QUIRE_E_FORMAT, "even number");
+    bad(MODEL("doge", ",\"keep_window_size\":512"), QUIRE_E_UNSUPPORTED, "keep_window_size is 512");
+    bad(MODEL("doge", ",\"is_moe\":true"), QUIRE_E_UNSUPPORTED, "is_moe");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +204,7 @@ int main(void)
         cmocka_unit_test(test_options),
         cmocka_unit_test(test_unsupported_options),
         cmocka_unit_test(test_layer_heads),
+        cmocka_unit_test(test_other_attention),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -126,8 +126,9 @@ static void trees_of_every_family(void **state)
 {
     (void)state;
     static const char *const names[] = {
-        "llama", "gemma3_text",  "phi3",        "gpt2",
-        "bloom", "falcon_alibi", "llama4_text", "deepseek_v2_lite"
+        "llama",        "gemma3_text",  "phi3",           "gpt2",
+        "bloom",        "falcon_alibi", "llama4_text",    "deepseek_v2_lite",
+        "deepseek_v32", "glm_moe_dsa",  "minimax_m3_text"
     };
     struct drafts d = { .n = 12, .parents = { -1, 0, 1, 2, 0, 4, -1, 6, 7, 7, 9, 1 } };
     if (!need_shared())

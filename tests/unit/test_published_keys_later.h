@@ -248,6 +248,62 @@ static const struct {
       "\":36,\"num_nextn_predict_layers\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\""
       "rope_theta\":640000,\"sliding_window\":32768,\"tie_word_embeddings\":false,\"use_mro"
       "pe\":false,\"use_sliding_window\":false" },
+    { "deepseek_v32", /* DeepSeek V3.2 */
+      ",\"attention_bias\":false,\"ep_size\":1,\"first_k_dense_replace\":3,\"hidden_act\":"
+      "\"silu\",\"index_head_dim\":128,\"index_n_heads\":64,\"index_topk\":2048,\"kv_lora_r"
+      "ank\":512,\"moe_intermediate_size\":32,\"moe_layer_freq\":1,\"n_group\":4,\"n_routed"
+      "_experts\":16,\"n_shared_experts\":1,\"norm_topk_prob\":true,\"num_experts_per_tok\""
+      ":8,\"num_nextn_predict_layers\":1,\"q_lora_rank\":1536,\"qk_nope_head_dim\":128,\"qk"
+      "_rope_head_dim\":64,\"rms_norm_eps\":1e-06,\"rope_scaling\":{\"beta_fast\":32,\"beta"
+      "_slow\":1,\"factor\":40,\"mscale\":1.0,\"mscale_all_dim\":1.0,\"original_max_positio"
+      "n_embeddings\":4096,\"type\":\"yarn\"},\"rope_theta\":10000,\"routed_scaling_factor"
+      "\":2.5,\"scoring_func\":\"sigmoid\",\"tie_word_embeddings\":false,\"topk_group\":4,"
+      "\"topk_method\":\"noaux_tc\",\"v_head_dim\":128" },
+    { "glm_moe_dsa", /* GLM 5.2 */
+      ",\"attention_bias\":false,\"ep_size\":1,\"first_k_dense_replace\":3,\"head_dim\":192"
+      ",\"hidden_act\":\"silu\",\"index_head_dim\":128,\"index_n_heads\":32,\"index_share_f"
+      "or_mtp_iteration\":true,\"index_skip_topk_offset\":3,\"index_topk\":2048,\"index_top"
+      "k_freq\":4,\"index_topk_pattern\":null,\"indexer_rope_interleave\":true,\"indexer_ty"
+      "pes\":[\"full\",\"full\",\"full\",\"shared\"],\"kv_lora_rank\":512,\"mlp_layer_types"
+      "\":[\"dense\",\"dense\",\"dense\",\"sparse\"],\"moe_intermediate_size\":32,\"moe_lay"
+      "er_freq\":1,\"moe_router_dtype\":\"float32\",\"n_group\":1,\"n_routed_experts\":16,"
+      "\"n_shared_experts\":1,\"norm_topk_prob\":true,\"num_experts_per_tok\":8,\"num_nextn"
+      "_predict_layers\":1,\"pretraining_tp\":1,\"q_lora_rank\":2048,\"qk_head_dim\":256,\""
+      "qk_nope_head_dim\":192,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-05,\"rope_interle"
+      "ave\":true,\"rope_parameters\":{\"rope_theta\":8000000,\"rope_type\":\"default\"},\""
+      "rope_theta\":8000000,\"routed_scaling_factor\":2.5,\"scoring_func\":\"sigmoid\",\"ti"
+      "e_word_embeddings\":false,\"topk_group\":1,\"topk_method\":\"noaux_tc\",\"v_head_dim"
+      "\":256" },
+    { "minimax_m3_vl_text", /* text model of MiniMax M3 */
+      ",\"attention_output_gate\":false,\"dense_intermediate_size\":96,\"head_dim\":16,\"hi"
+      "dden_act\":\"swigluoai\",\"moe_layer_freq\":[0,1,1,1],\"n_shared_experts\":1,\"num_e"
+      "xperts_per_tok\":2,\"num_local_experts\":8,\"num_mtp_modules\":7,\"num_nextn_predict"
+      "_layers\":1,\"partial_rotary_factor\":0.5,\"qk_norm_type\":\"per_head\",\"rms_norm_e"
+      "ps\":1e-06,\"rope_theta\":5000000,\"rotary_dim\":8,\"routed_scaling_factor\":2.0,\"s"
+      "coring_func\":\"sigmoid\",\"shared_intermediate_size\":32,\"sparse_attention_config"
+      "\":{\"sparse_attention_freq\":[0,1,1,1],\"sparse_block_size\":128,\"sparse_disable_i"
+      "ndex_value\":[0,1,1,1],\"sparse_index_dim\":16,\"sparse_init_block\":0,\"sparse_loca"
+      "l_block\":1,\"sparse_num_index_heads\":4,\"sparse_score_type\":\"max\",\"sparse_topk"
+      "_blocks\":16,\"use_sparse_attention\":true},\"swiglu_alpha\":1.702,\"swiglu_beta\":1"
+      ".0,\"swiglu_limit\":7.0,\"tie_word_embeddings\":false,\"use_gemma_norm\":true,\"use_"
+      "qk_norm\":true,\"use_routing_bias\":true" },
+    { "longcat_flash", /* LongCat Flash */
+      ",\"attention_bias\":false,\"attention_method\":\"MLA\",\"expert_ffn_hidden_size\":32"
+      ",\"ffn_hidden_size\":160,\"kv_lora_rank\":512,\"mla_scale_kv_lora\":true,\"mla_scale"
+      "_q_lora\":true,\"moe_topk\":3,\"n_routed_experts\":8,\"num_layers\":4,\"q_lora_rank"
+      "\":1536,\"qk_nope_head_dim\":128,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-05,\"ro"
+      "pe_theta\":10000000.0,\"routed_scaling_factor\":6.0,\"router_bias\":false,\"v_head_d"
+      "im\":128,\"zero_expert_num\":4,\"zero_expert_type\":\"identity\"" },
+    { "diffllama", /* DiffLlama 0.3B */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"lambda_std_dev\":0.1,\"pretraini"
+      "ng_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":10000.0,\"tie_"
+      "word_embeddings\":false" },
+    { "doge", /* Doge 160M */
+      ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"hidden_dropout\":0.0,\"is_moe\":"
+      "false,\"keep_window_size\":2048,\"mlp_bias\":false,\"norm_topk_prob\":false,\"num_ex"
+      "perts\":16384,\"num_experts_per_tok\":64,\"output_router_logits\":false,\"rms_norm_e"
+      "ps\":1e-06,\"rope_scaling\":null,\"rope_theta\":10000.0,\"router_aux_loss_coef\":0.0"
+      "01,\"sliding_window\":null,\"tie_word_embeddings\":true" },
 };
 
 #endif

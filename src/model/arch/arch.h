@@ -96,9 +96,12 @@ struct qr_arch {
     bool sinks_in_windows; /* layers with a window have sinks, unless the file says otherwise */
     bool attention_gate;   /* attention outputs are multiplied by sigmoid(gate(x)) */
     bool gate_softplus;    /* by softplus(gate(x)) instead */
-    const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
-    bool mla;                                  /* multi-head latent attention */
-    struct qr_moe_config moe;                  /* what the files do not contain */
+    bool differential, key_bias, residual_weights; /* see qr_model_config */
+    const struct qr_recurrent_arch *recurrent;     /* NULL: no recurrent layers */
+    bool mla;                                      /* multi-head latent attention */
+    bool has_index;                                /* an indexer selects keys; its options are: */
+    struct qr_index_config index;
+    struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
     float act_alpha, act_limit;
     bool attn_softcap, final_softcap;   /* in use; hf_defaults hold the caps */
@@ -157,6 +160,11 @@ struct qr_arch {
     bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
     bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
     const char *hf_moe_key;        /* enables experts; default false */
+    /* a layer of the file is a pair of layers, with experts beside the first feed-forward network
+     * whose output joins behind the second (LongCat) */
+    bool hf_layer_pairs;
+    bool hf_scaled_latents;        /* latents of MLA have factors sqrt(hidden / rank) (LongCat) */
+    bool hf_keep_window;           /* keep_window_size: keys that a query may see (Doge) */
     bool hf_value_scale;           /* attention_value_scale multiplies the values */
     bool hf_window_heads;          /* swa_*: heads and sinks of layers with a window (MiMo) */
     bool hf_layer_heads;           /* num_attention_heads_per_layer, gating (Laguna) */

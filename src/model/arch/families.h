@@ -20,6 +20,9 @@
     X(cwm)                                                                                         \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
+    X(deepseek_v32)                                                                                \
+    X(diffllama)                                                                                   \
+    X(doge)                                                                                        \
     X(dots1)                                                                                       \
     X(embedding_gemma)                                                                             \
     X(ernie4_5)                                                                                    \
@@ -39,6 +42,7 @@
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \
     X(glm4_moe_lite)                                                                               \
+    X(glm_moe_dsa)                                                                                 \
     X(gpt2)                                                                                        \
     X(gpt_bigcode)                                                                                 \
     X(gpt_neo)                                                                                     \
@@ -62,6 +66,7 @@
     X(lfm2_moe)                                                                                    \
     X(llama)                                                                                       \
     X(llama4)                                                                                      \
+    X(longcat_flash)                                                                               \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
     X(mimo)                                                                                        \
@@ -70,6 +75,7 @@
     X(minicpm3)                                                                                    \
     X(minimax)                                                                                     \
     X(minimax_m2)                                                                                  \
+    X(minimax_m3)                                                                                  \
     X(ministral3)                                                                                  \
     X(mistral)                                                                                     \
     X(mistral4)                                                                                    \

@@ -93,6 +93,12 @@ struct qr_rope_config {
     const float *factors_short, *factors_long;
 };
 
+enum {
+    /* elements of a cached key behind those of the head, with key_bias: the bias, and zeros up to a
+     * size that the kernels of every level take */
+    QR_KEY_BIAS_WIDTH = 8,
+};
+
 enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16, QR_MAX_DENSE = 4 };
 
 /* A dense layer behind the pooling of embeddings: act(W x + b). */
@@ -214,10 +220,13 @@ struct qr_layer_config {
     uint8_t rope; /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
     bool chunked; /* chunked attention: visible keys are those of the own chunk of `window` */
     bool moe;
+    /* the experts are beside a dense network; their output is added behind the next layer */
+    bool shortcut;
     bool encoder;          /* encoder layer of an encoder-decoder */
     bool skip_attn_norm;   /* the norm before attention is omitted */
     bool sinks;            /* attention sinks: one logit per head */
     uint8_t mixer;         /* enum qr_mixer */
+    uint8_t index;         /* enum qr_layer_index */
     bool no_ffn;           /* the layer ends after its mixer */
     bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
     bool sparse_gate;      /* gates below gate_cutoff are 0 */
@@ -240,6 +249,7 @@ enum qr_moe_gating {
 
 struct qr_moe_config {
     uint32_t n_experts, top_k, n_shared; /* n_experts == 0: a dense model */
+    uint32_t n_identity;                 /* further experts, which return their input */
     uint32_t ffn_size;                   /* of one expert */
     uint32_t shared_ffn_size;            /* of all shared experts together */
     uint32_t n_groups, topk_groups;      /* group-limited routing; 1, 1 if unused */
@@ -267,6 +277,7 @@ struct qr_moe_config {
 struct qr_mla_config {
     uint32_t q_lora_rank; /* 0: q is projected directly */
     uint32_t kv_lora_rank, qk_nope_dim, qk_rope_dim;
+    float latent_scale; /* multiplies normalized latents of keys and values; 1 = none */
     /* load the weights for expanded keys as well; set by the caller, not read from the file */
     bool expand;
 };
@@ -288,6 +299,30 @@ struct qr_altup_config {
     uint32_t active;
     float coef_clip;    /* bounds the weights of the correction; 0 = none */
     bool correct_scale; /* per-layer embeddings read the corrected stream times ALTUP_SCALE */
+};
+
+/* Which keys the queries of a layer attend to. */
+enum qr_layer_index {
+    QR_INDEX_NONE,   /* all that the masks leave */
+    QR_INDEX_OWN,    /* those that the layer's indexer selects */
+    QR_INDEX_SHARED, /* those that the last layer with an indexer selected */
+};
+
+/* Indexer of sparse attention; n_heads == 0: unused. It has one key per token, in a KV group of
+ * their own, and selects the keys of a token by scores of its queries against them: DeepSeek sparse
+ * attention (DSA), the block-sparse attention of MiniMax M3. */
+struct qr_index_config {
+    uint32_t n_heads, head_dim; /* of index queries; RoPE rotates their first elements */
+    uint32_t top_k;             /* keys or blocks that are selected */
+    uint32_t block_size;        /* blocks of keys are selected, by their highest score; 1: keys */
+    uint32_t local_blocks;      /* blocks up to the query's own that are always selected */
+    /* one selection for all heads, by sum_h w_h(x) * max(q_h . k, 0); else one for each index head,
+     * by q_h . k, which applies to an equal share of the KV heads */
+    bool weighted;
+    bool low_rank_q;  /* queries are projected from the latent form of those of MLA */
+    bool q_norm;      /* the model's norm of each query */
+    bool layer_norm;  /* the norm of keys is a LayerNorm with bias, else the model's norm */
+    bool interleaved; /* RoPE as QR_ROPE_INTERLEAVED, else as QR_ROPE_NEOX */
 };
 
 /* Which projections have a bias vector. */
@@ -384,14 +419,22 @@ struct qr_model_config {
     struct qr_bias_config bias;
 
     /* attention */
-    float attention_scale;     /* multiplies q.k */
-    float attention_softcap;   /* soft cap of attention scores; 0 = off */
-    float clip_qkv;            /* clamps q, k, v to [-c, c]; 0 = off */
-    float alibi_max_bias;      /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
-    float alibi_scale;         /* multiplies the slopes; 1 = none */
-    bool attention_gate;       /* the attention output is multiplied by sigmoid(gate(x)) */
-    bool gate_softplus;        /* by softplus(gate(x)) instead */
-    bool gate_per_head;        /* one gate for all elements of a head */
+    float attention_scale;   /* multiplies q.k */
+    float attention_softcap; /* soft cap of attention scores; 0 = off */
+    float clip_qkv;          /* clamps q, k, v to [-c, c]; 0 = off */
+    float alibi_max_bias;    /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */
+    float alibi_scale;       /* multiplies the slopes; 1 = none */
+    bool attention_gate;     /* the attention output is multiplied by sigmoid(gate(x)) */
+    bool gate_softplus;      /* by softplus(gate(x)) instead */
+    bool gate_per_head;      /* one gate for all elements of a head */
+    /* Differential attention (arXiv 2410.05258): the value of KV head h is [v_g; v_(g + n/2)], g is
+     * h modulo n/2 of the n heads in the file, v_head_dim long; heads h and h + n/2 are combined to
+     * norm(att_h - lambda att_(h + n/2)) * (1 - initial lambda of the layer) */
+    bool differential;
+    /* Scores of a key have the term exp(A softplus(dt(v))) of its KV head, v its values of all
+     * heads (Doge). It is one more element of the cached key. */
+    bool key_bias;
+    bool residual_weights;     /* x is multiplied by a vector before a sublayer's output is added */
     float attention_out_scale; /* multiplies the output of the sublayer; 1 = none */
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;
@@ -406,6 +449,7 @@ struct qr_model_config {
     uint32_t n_rope;
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
+    struct qr_index_config index;
     struct qr_moe_config moe;
     struct qr_ple_config ple;
     struct qr_altup_config altup;

@@ -118,6 +118,11 @@ const struct qr_name_rule qr_names_hf_latent[] = {
     { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, L "kv_b_proj.weight" },
     { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, L "kv_b_proj.weight" },
     { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "kv_b_proj.weight" },
+    { QR_W_INDEX_Q, QR_SLICE_ALL, L "indexer.wq_b.weight" },
+    { QR_W_INDEX_K, QR_SLICE_ALL, L "indexer.wk.weight" },
+    { QR_W_INDEX_K_NORM, QR_SLICE_ALL, L "indexer.k_norm.weight" },
+    { QR_W_INDEX_K_NORM_BIAS, QR_SLICE_ALL, L "indexer.k_norm.bias" },
+    { QR_W_INDEX_WEIGHTS, QR_SLICE_ALL, L "indexer.weights_proj.weight" },
     { 0 },
 };
 #undef L
@@ -136,6 +141,11 @@ const struct qr_name_rule qr_names_gguf_latent[] = {
     { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
     { QR_W_LATENT_UV, QR_SLICE_LATENT_V, L "attn_kv_b.weight" },
     { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
+    { QR_W_INDEX_Q, QR_SLICE_ALL, L "indexer.attn_q_b.weight" },
+    { QR_W_INDEX_K, QR_SLICE_ALL, L "indexer.attn_k.weight" },
+    { QR_W_INDEX_K_NORM, QR_SLICE_ALL, L "indexer.k_norm.weight" },
+    { QR_W_INDEX_K_NORM_BIAS, QR_SLICE_ALL, L "indexer.k_norm.bias" },
+    { QR_W_INDEX_WEIGHTS, QR_SLICE_ALL, L "indexer.proj.weight" },
     { 0 },
 };
 #undef L
@@ -181,13 +191,22 @@ void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expe
 {
     const uint32_t numbers[] = { layer, expert };
     size_t n = 0, used = 0;
-    for (const char *p = rule->pattern; *p && n + 12 < QR_NAME_MAX; p++)
+    for (const char *p = rule->pattern; *p && n + 12 < QR_NAME_MAX; p++) {
+        uint32_t number;
         if (p[0] == '%' && p[1] == 'u' && used < 2) {
-            n += (size_t)snprintf(name + n, QR_NAME_MAX - n, "%u", numbers[used++]);
-            p++;
+            number = numbers[used++];
+        } else if (p[0] == '%' && p[1] == 'H') {
+            number = layer / 2;
+            used = 1;
+        } else if (p[0] == '%' && p[1] == 'P') {
+            number = layer % 2;
         } else {
             name[n++] = *p;
+            continue;
         }
+        n += (size_t)snprintf(name + n, QR_NAME_MAX - n, "%u", number);
+        p++;
+    }
     name[n] = 0;
 }
 
@@ -208,17 +227,22 @@ static bool read_number(const char **p, uint32_t *out)
 bool qr_rule_match(const struct qr_name_rule *rule, const char *name, uint32_t *layer,
                    uint32_t *expert)
 {
-    uint32_t numbers[2] = { 0, 0 };
+    uint32_t numbers[2] = { 0, 0 }, part = 0;
     int used = 0;
+    bool pairs = false;
     for (const char *p = rule->pattern; *p; p++)
-        if (p[0] == '%' && p[1] == 'u' && used < 2) {
-            if (!read_number(&name, &numbers[used++]))
+        if (p[0] == '%' && (p[1] == 'H' || p[1] == 'P' || (p[1] == 'u' && used < 2))) {
+            uint32_t *number = p[1] == 'P' ? &part : &numbers[used++];
+            pairs = pairs || p[1] == 'H';
+            if (!read_number(&name, number))
                 return false;
             p++;
         } else if (*p != *name++) {
             return false;
         }
-    *layer = numbers[0];
+    if (part > 1)
+        return false;
+    *layer = pairs ? 2 * numbers[0] + part : numbers[0];
     *expert = numbers[1];
     return *name == 0;
 }

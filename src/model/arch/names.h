@@ -51,8 +51,10 @@ enum qr_slice {
 };
 
 /* Maps a role to a tensor name. In the pattern the first %u stands for the layer, the second for
- * the expert. The pattern of a stack without a second %u names one tensor [experts][...]. A list
- * may contain several rules for a role; they are tried in order. */
+ * the expert. Where a layer of the file is a pair of layers, %H and %P stand for layer / 2 and
+ * layer % 2, and %u for the expert; a pattern with %H alone is of the first layer of the pair. The
+ * pattern of a stack without a number of experts names one tensor [experts][...]. A list may
+ * contain several rules for a role; they are tried in order. */
 struct qr_name_rule {
     enum qr_weight_role role;
     unsigned slice; /* enum qr_slice */
@@ -63,7 +65,7 @@ struct qr_name_rule {
  * pattern. */
 extern const struct qr_name_rule qr_names_hf_llama[], qr_names_gguf[];
 
-/* Names of the low-rank projections of MLA. */
+/* Names of the low-rank projections of MLA, and of the indexer of DeepSeek sparse attention. */
 extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 
 /* Names of the heads of multi-token prediction behind the last layer (DeepSeek V3, GLM). */

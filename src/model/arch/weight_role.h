@@ -67,6 +67,14 @@ enum qr_weight_role {
     QR_W_ATTN_GATE, /* [n_heads * v_head_dim or n_heads][hidden]: gate of the attention output */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
+    QR_W_ATTN_LAMBDA_Q1, /* [head_dim]; differential attention */
+    QR_W_ATTN_LAMBDA_K1,
+    QR_W_ATTN_LAMBDA_Q2,
+    QR_W_ATTN_LAMBDA_K2,
+    QR_W_ATTN_KEY_DT, /* [n_kv_heads][n_kv_heads * v_head_dim]; bias of keys */
+    QR_W_ATTN_KEY_DT_BIAS,
+    QR_W_ATTN_KEY_A,    /* [n_kv_heads] */
+    QR_W_ATTN_RESIDUAL, /* [hidden]: multiplies x before the output is added */
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */
     /* multi-head latent attention, instead of K and V; stacks hold one matrix per head */
     QR_W_LATENT_Q_A,     /* [q_lora_rank][hidden] */
@@ -76,7 +84,15 @@ enum qr_weight_role {
     QR_W_LATENT_UK,      /* stack of [kv_lora_rank][qk_nope_dim]: W_UK transposed */
     QR_W_LATENT_UK_ROWS, /* stack of [qk_nope_dim][kv_lora_rank]: W_UK, for expanded keys */
     QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
-    QR_W_CROSS_NORM,     /* CROSS_*: cross attention, shapes as for ATTN_* */
+    /* indexer of sparse attention */
+    QR_W_INDEX_Q,      /* [index heads * head_dim][q_lora_rank or hidden] */
+    QR_W_INDEX_Q_NORM, /* [head_dim] */
+    QR_W_INDEX_K,      /* [head_dim][hidden] */
+    QR_W_INDEX_K_NORM, /* [head_dim] */
+    QR_W_INDEX_K_NORM_BIAS,
+    QR_W_INDEX_WEIGHTS, /* [index heads][hidden] */
+    QR_W_INDEX_LAST = QR_W_INDEX_WEIGHTS,
+    QR_W_CROSS_NORM, /* CROSS_*: cross attention, shapes as for ATTN_* */
     QR_W_CROSS_NORM_BIAS,
     QR_W_CROSS_Q,
     QR_W_CROSS_Q_BIAS,
@@ -160,6 +176,7 @@ enum qr_weight_role {
     QR_W_FFN_XIELU_EPS,
     QR_W_FFN_POST_NORM,
     QR_W_FFN_POST_NORM_BIAS,
+    QR_W_FFN_RESIDUAL, /* [hidden] */
     /* mixture of experts; stacks hold one matrix or vector per expert */
     QR_W_ROUTER, /* [experts][hidden] */
     QR_W_ROUTER_BIAS,

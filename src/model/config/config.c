@@ -28,6 +28,9 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->embedding_norm = arch->embedding_norm;
     cfg->attention_gate = arch->attention_gate;
     cfg->gate_softplus = arch->gate_softplus;
+    cfg->differential = arch->differential;
+    cfg->key_bias = arch->key_bias;
+    cfg->residual_weights = arch->residual_weights;
     cfg->attention_out_scale = cfg->ffn_gate_scale = cfg->ffn_out_scale = 1;
     if (arch->recurrent)
         cfg->recurrent = arch->recurrent->config;
@@ -37,6 +40,9 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->act_alpha = arch->act_alpha;
     cfg->act_limit = arch->act_limit;
     cfg->moe = arch->moe;
+    cfg->mla.latent_scale = 1;
+    cfg->index = arch->index;
+    cfg->index.block_size = 1;
     cfg->moe.n_groups = cfg->moe.topk_groups = 1;
     cfg->moe.weights_scale = 1;
     cfg->pooling = QUIRE_POOLING_MEAN;
@@ -139,6 +145,14 @@ void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch
         if (cfg->n_rope == 0 || (only && !l->window))
             l->rope = QR_LAYER_NO_ROPE;
     }
+}
+
+bool qr_model_has_shortcuts(const struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        if (cfg->layers[i].shortcut)
+            return true;
+    return false;
 }
 
 bool qr_model_has_experts(const struct qr_model_config *cfg)

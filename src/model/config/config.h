@@ -36,7 +36,7 @@ static inline bool qr_layer_attends(const struct qr_layer_config *l)
 static inline bool qr_layer_has_dense(const struct qr_model_config *cfg,
                                       const struct qr_layer_config *l)
 {
-    return !l->no_ffn && (!l->moe || cfg->moe.beside_dense);
+    return !l->no_ffn && (!l->moe || l->shortcut || cfg->moe.beside_dense);
 }
 
 /* The block of a layer. */
@@ -59,6 +59,8 @@ bool qr_model_has_experts(const struct qr_model_config *cfg);
 
 /* Whether any layer has sparse gates. */
 bool qr_model_has_sparse_gates(const struct qr_model_config *cfg);
+/* Whether any layer has experts beside a dense network. */
+bool qr_model_has_shortcuts(const struct qr_model_config *cfg);
 
 void qr_model_config_free(struct qr_model_config *cfg); /* idempotent; accepts a zeroed struct */
 

@@ -5,6 +5,7 @@
 #include "format/gguf.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/gguf_index.h"
 #include "model/config/gguf_keys.h"
 #include "model/config/gguf_layer_sizes.h"
 #include "model/config/gguf_moe.h"
@@ -402,6 +403,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(read_windows(s));
     QR_TRY(qr_gguf_read_layer_sizes(s));
     read_flags(s);
+    QR_TRY(qr_gguf_read_index(s));
     QR_TRY(qr_gguf_read_moe(s));
     QR_TRY(qr_gguf_read_tokens(s));
     qr_model_config_finish(cfg, s->arch);

@@ -6,6 +6,7 @@
 #include "model/config/config.h"
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_family.h"
+#include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
 #include "model/config/hf_layer_heads.h"
 #include "model/config/hf_layer_rope.h"
@@ -99,6 +100,8 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
         cfg->head_dim = cfg->hidden_size / *heads;
     }
     cfg->v_head_dim = cfg->head_dim;
+    if (h->arch->differential && cfg->head_dim <= QR_CONFIG_MAX_HEAD_DIM)
+        cfg->v_head_dim *= 2;
     return h->arch->mla ? QUIRE_OK : qr_hf_u32_opt(h, "v_head_dim", &cfg->v_head_dim, &has);
 }
 
@@ -195,6 +198,9 @@ static quire_status read_scales(const struct qr_hf_source *h)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
     cfg->attention_scale =
         h->arch->unscaled_attention || scalar == 0 ? 1 : (float)(1 / sqrt(scalar));
+    if (h->arch->hf_scaled_latents &&
+        cfg->mla.q_lora_rank) /* a factor of queries is one of scores */
+        cfg->attention_scale *= sqrtf((float)cfg->hidden_size / (float)cfg->mla.q_lora_rank);
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
@@ -220,7 +226,10 @@ static quire_status read_mla(const struct qr_hf_source *h)
     QR_TRY(qr_hf_u32(h, "qk_nope_head_dim", &nope));
     QR_TRY(qr_hf_u32(h, "qk_rope_head_dim", &rope));
     QR_TRY(qr_hf_u32(h, "v_head_dim", &cfg->v_head_dim));
-    return qr_model_config_set_mla(cfg, nope, rope, h->err);
+    QR_TRY(qr_model_config_set_mla(cfg, nope, rope, h->err));
+    if (h->arch->hf_scaled_latents)
+        cfg->mla.latent_scale = sqrtf((float)cfg->hidden_size / (float)cfg->mla.kv_lora_rank);
+    return QUIRE_OK;
 }
 
 /* Attention in both directions: true, or in Gemma 4 "all". "vision" concerns images. */
@@ -269,6 +278,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_layer_heads(h));
     QR_TRY(qr_hf_read_rope(h));
     qr_model_config_set_ropes(cfg, h->arch, has_window);
+    QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
     QR_TRY(qr_hf_read_classifier(h));

@@ -159,6 +159,7 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
     /* attention is linear in the values: the factor of its output is that of the values */
     QR_TRY(read_factor(h, h->arch->hf_value_scale, "attention_value_scale",
                        &cfg->attention_out_scale));
+    QR_TRY(read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_alpha", &cfg->act_alpha));
     return read_factor(h, cfg->activation == QR_ACT_SWIGLU_OAI, "swiglu_limit", &cfg->act_limit);
 }
 
@@ -220,6 +221,23 @@ static quire_status check_embedding_width(const struct qr_hf_source *h)
                          key, width, h->cfg->hidden_size);
 }
 
+/* keep_window_size (Doge): queries that see more keys drop those with the lowest bias. */
+static quire_status check_keep_window(const struct qr_hf_source *h)
+{
+    uint32_t keys = 2048;
+    bool has;
+    if (!h->arch->hf_keep_window)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32_opt(h, "keep_window_size", &keys, &has));
+    return keys >= h->cfg->context_length
+               ? QUIRE_OK
+               : qr_fail(
+                     h->err, QUIRE_E_UNSUPPORTED,
+                     "config.json: keep_window_size is %u, max_position_embeddings %u; a choice "
+                     "of keys is not supported",
+                     keys, h->cfg->context_length);
+}
+
 /* Reads token types, learned positions and the embedding scale. */
 static quire_status read_embedding(const struct qr_hf_source *h)
 {
@@ -247,6 +265,7 @@ quire_status qr_hf_read_family(const struct qr_hf_source *h)
 {
     QR_TRY(check_fixed(h));
     QR_TRY(check_embedding_width(h));
+    QR_TRY(check_keep_window(h));
     QR_TRY(read_biases(h));
     QR_TRY(read_block(h));
     QR_TRY(read_multipliers(h));

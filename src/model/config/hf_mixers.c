@@ -4,6 +4,7 @@
 #include "model/config/hf_mixers.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/limits.h"
 #include <string.h>
 
 static const char *const list_keys[] = { "layer_types", "layers_block_type" };
@@ -148,6 +149,8 @@ quire_status qr_hf_read_layer_count(const struct qr_hf_source *h)
     const char *pattern = NULL;
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "num_hidden_layers", &h->cfg->n_layers, &has));
+    if (h->arch->hf_layer_pairs && h->cfg->n_layers <= QR_CONFIG_MAX_LAYERS)
+        h->cfg->n_layers *= 2;
     if (has || !h->arch->recurrent)
         return has ? QUIRE_OK : qr_hf_missing(h, "num_hidden_layers");
     for (size_t i = 0; i < 2 && !qr_json_is_array(list); i++)

@@ -43,6 +43,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size
     QR_TRY(first_count(h, used, &m->top_k, &has));
     if (!has)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: num_experts_per_tok is missing");
+    QR_TRY(qr_hf_u32_opt(h, "zero_expert_num", &m->n_identity, &has));
     m->ffn_size = dense_size;
     return qr_hf_layers_u32_opt(h, "moe_intermediate_size", &m->ffn_size, &has);
 }
@@ -221,6 +222,10 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     bool has;
     if (h->arch->recurrent && h->arch->recurrent->no_ffn)
         return QUIRE_OK; /* the list of mixers has them */
+    for (uint32_t i = 0; h->arch->hf_layer_pairs && i < h->cfg->n_layers; i += 2)
+        h->cfg->layers[i].moe = h->cfg->layers[i].shortcut = true;
+    if (h->arch->hf_layer_pairs)
+        return QUIRE_OK;
     if (qr_json_is_array(types)) {
         qr_hf_ignore(h, "first_k_dense_replace"); /* the list takes precedence */
         qr_hf_ignore(h, "decoder_sparse_step");

@@ -72,8 +72,8 @@ static quire_status windows_from_attention_types(const struct qr_hf_source *h,
 /* Without a window in use, a layer type must be one that then means full attention. */
 static quire_status check_layer_types(const struct qr_hf_source *h, const struct qr_json *types)
 {
-    if (h->arch->recurrent)
-        return QUIRE_OK; /* qr_hf_read_mixers has read them */
+    if (h->arch->recurrent || h->arch->has_index)
+        return QUIRE_OK; /* qr_hf_read_mixers or qr_hf_read_index reads them */
     static const char *const full[] = { "full_attention", "sliding_attention", "global", "local" };
     for (size_t i = 0; i < qr_json_size(types); i++) {
         const char *type = layer_type(h, types, i);

@@ -41,7 +41,8 @@ static quire_status check_sizes(const struct qr_model_config *c, struct quire_er
         QR_TRY(in_range("number of labels", c->n_labels, 1, QR_CONFIG_MAX_LABELS, err));
     if (!any_attends(c))
         return QUIRE_OK;
-    QR_TRY(in_range("head_dim", c->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("head_dim", c->head_dim, 1,
+                    QR_CONFIG_MAX_HEAD_DIM - (c->key_bias ? QR_KEY_BIAS_WIDTH : 0), err));
     return in_range("v_head_dim", c->v_head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err);
 }
 
@@ -91,6 +92,10 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: layer %u has %u heads, not a multiple of its %u kv heads", i,
                        l->n_heads, l->n_kv_heads);
+    if (c->differential && l->n_kv_heads % 2 != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: layer %u has %u kv heads, an even number expected", i,
+                       l->n_kv_heads);
     if (l->rope != QR_LAYER_NO_ROPE && l->rope >= c->n_rope)
         return qr_fail(err, QUIRE_E_INTERNAL, "layer %u names RoPE set %u of %u", i, l->rope,
                        c->n_rope);
@@ -204,6 +209,37 @@ static quire_status check_mla(const struct qr_model_config *c, struct quire_erro
     return QUIRE_OK;
 }
 
+static quire_status check_index(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_index_config *x = &c->index;
+    if (!x->n_heads)
+        return QUIRE_OK;
+    QR_TRY(in_range("number of index heads", x->n_heads, 1, QR_CONFIG_MAX_HEADS, err));
+    QR_TRY(in_range("index head_dim", x->head_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
+    QR_TRY(in_range("number of selected keys or blocks", x->top_k, 1, QR_CONFIG_MAX_CONTEXT, err));
+    QR_TRY(in_range("index block size", x->block_size, 1, QR_CONFIG_MAX_CONTEXT, err));
+    QR_TRY(in_range("number of local blocks", x->local_blocks, 0, x->top_k, err));
+    if (x->low_rank_q && !c->mla.q_lora_rank)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "model config: an indexer without q_lora_rank");
+    if (c->n_rope != 1 || c->rope[0].dim > x->head_dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: index heads of %u dimensions, %u of them rotary", x->head_dim,
+                       c->n_rope ? c->rope[0].dim : 0);
+    bool own = false;
+    for (uint32_t i = 0; i < c->n_layers; i++) {
+        const struct qr_layer_config *l = &c->layers[i];
+        own = own || l->index == QR_INDEX_OWN;
+        if (l->index == QR_INDEX_SHARED && !own)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: no layer up to layer %u has an indexer", i);
+        if (l->index != QR_INDEX_NONE && !x->weighted && l->n_kv_heads % x->n_heads != 0)
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           "model config: %u index heads for the %u kv heads of layer %u",
+                           x->n_heads, l->n_kv_heads, i);
+    }
+    return own ? QUIRE_OK : qr_fail(err, QUIRE_E_FORMAT, "model config: no layer has an indexer");
+}
+
 static quire_status check_factors(const char *name, const float *f, uint32_t n,
                                   struct quire_error *err)
 {
@@ -289,7 +325,8 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     if (!qr_model_has_experts(c))
         return QUIRE_OK;
     QR_TRY(in_range("number of experts", m->n_experts, 1, QR_CONFIG_MAX_EXPERTS, err));
-    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts, err));
+    QR_TRY(in_range("number of identity experts", m->n_identity, 0, QR_CONFIG_MAX_EXPERTS, err));
+    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts + m->n_identity, err));
     QR_TRY(in_range("expert feed-forward size", m->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("shared feed-forward size", m->shared_ffn_size, 0, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("number of expert groups", m->n_groups, 1, m->n_experts, err));
@@ -297,7 +334,10 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     if (m->n_experts % m->n_groups != 0)
         return qr_fail(err, QUIRE_E_FORMAT, "model config: %u experts in %u groups", m->n_experts,
                        m->n_groups);
-    if (m->n_experts / m->n_groups * (uint64_t)m->topk_groups < m->top_k)
+    if (m->n_groups > 1 && m->n_identity)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "model config: groups of experts together with identity experts");
+    if (m->n_groups > 1 && m->n_experts / m->n_groups * (uint64_t)m->topk_groups < m->top_k)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
                        m->topk_groups, m->n_groups);
@@ -344,6 +384,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     }
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
+    QR_TRY(check_index(c, err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));
     QR_TRY(check_encoder(c, err));

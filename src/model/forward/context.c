@@ -11,12 +11,14 @@
 #include "model/forward/altup.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/layer_index.h"
 #include "model/forward/mtp_input.h"
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/shared_block.h"
 #include "model/forward/step.h"
 #include "model/forward/thread_state.h"
 #include "model/forward/token_shift.h"
+#include "model/forward/widened_rows.h"
 #include "model/load/weight_roles.h"
 #include "recurrent/state_pool.h"
 #include <quire/adapter.h>
@@ -148,7 +150,8 @@ static void set_limits(const struct quire_model *m, const struct quire_context_p
         .max_tree_words = p->max_tree_words,
         .max_sparse_blocks = p->max_sparse_blocks,
         .encoder_dtype = p->encoder_dtype,
-        .expand.from = p->expand_latent_from,
+        /* selected keys are few: no rows are expanded for them */
+        .expand.from = m->config->index.n_heads ? 0 : p->expand_latent_from,
         .adapters.limit = p->max_adapter_rank,
         .adapters.max_rank = (p->max_adapter_rank + 15) / 16 * 16,
     };
@@ -233,12 +236,14 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
-    b->scores = take_floats(c, rows, moe->n_experts);
+    b->scores = take_floats(c, rows, (size_t)moe->n_experts + moe->n_identity);
     b->weights = take_floats(c, assignments, 1);
     b->experts = take(c, assignments, 1, sizeof(uint32_t));
     b->places = take(c, assignments, 1, sizeof(uint32_t));
     b->assignments = take(c, assignments, 1, sizeof(uint32_t));
-    b->starts = take(c, (size_t)moe->n_experts + 1, 1, sizeof(uint32_t));
+    b->starts = take(c, (size_t)moe->n_experts + moe->n_identity + 1, 1, sizeof(uint32_t));
+    b->shortcut =
+        qr_model_has_shortcuts(m->config) ? take_floats(c, rows, m->config->hidden_size) : NULL;
     b->in = take_floats(c, assignments, m->config->hidden_size);
     b->gate = take_floats(c, assignments, moe->ffn_size);
     b->up = take_floats(c, assignments, moe->ffn_size);
@@ -285,11 +290,15 @@ static void reserve_heads(const struct quire_model *m, struct quire_context *ctx
     const struct qr_model_config *cfg = m->config;
     const size_t rows = ctx->max_rows, heads = cfg->max_heads, rank = cfg->mla.kv_lora_rank;
     const size_t latent_row = rank + cfg->mla.qk_rope_dim;
-    ctx->q = take_floats(c, rows, heads * cfg->head_dim);
+    const size_t wide = cfg->head_dim + (cfg->key_bias ? (size_t)QR_KEY_BIAS_WIDTH : 0);
+    ctx->q = take_floats(c, rows, heads * wide);
     ctx->att = take_floats(c, rows, heads * cfg->v_head_dim);
-    ctx->att_gate = cfg->attention_gate ? take_floats(c, rows, heads * cfg->v_head_dim) : NULL;
+    ctx->att_gate = cfg->attention_gate || cfg->differential
+                        ? take_floats(c, rows, heads * cfg->v_head_dim)
+                        : NULL;
     if (!rank) {
-        ctx->k = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->head_dim);
+        ctx->k = take_floats(c, rows, cfg->max_kv_heads * wide);
+        qr_widened_reserve(cfg, ctx, c);
         ctx->v = take_floats(c, rows, (size_t)cfg->max_kv_heads * cfg->v_head_dim);
         return;
     }
@@ -401,6 +410,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);
+    qr_index_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
     qr_token_shift_reserve(m, ctx, c);

@@ -115,6 +115,8 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     const struct qr_kernels *k = s->ctx->model->kernels;
     const struct qr_thread_state t = qr_thread_state(s, team);
     const size_t width = c->hidden_size;
+    const bool attention = post == QR_W_ATTN_POST_NORM;
+    const float *weights = layer->vec[attention ? QR_W_ATTN_RESIDUAL : QR_W_FFN_RESIDUAL];
     scale *= c->residual_scale;
     if (block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM) {
         qr_norm_rows(s, layer, post, post_bias, t.h, sub, width, t.begin, t.end);
@@ -122,6 +124,8 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     }
     for (size_t r = t.begin; r < t.end; r++) {
         float *x = t.x + r * width;
+        for (size_t j = 0; weights && j < width; j++)
+            x[j] *= weights[j];
         if (scale == 1)
             k->add(x, sub + r * width, width);
         else
@@ -227,6 +231,9 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
         add_scaled(s, ctx->sub, 2, team);
     else
         add_residual(s, block, layer, ctx->sub, l->moe ? 1 : c->ffn_out_scale, QR_W_FFN_POST_NORM,
+                     QR_W_FFN_POST_NORM_BIAS, team);
+    if (i > 0 && c->layers[i - 1].shortcut)
+        add_residual(s, block, layer, ctx->moe.shortcut, 1, QR_W_FFN_POST_NORM,
                      QR_W_FFN_POST_NORM_BIAS, team);
 }
 

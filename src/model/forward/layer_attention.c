@@ -4,10 +4,12 @@
 #include "model/forward/layer_attention.h"
 #include "base/threads.h"
 #include "kv/write.h"
+#include "model/forward/layer_index.h"
 #include "model/forward/layer_latent.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/widened_rows.h"
 #include <math.h>
 #include <quire/attention.h>
 #include <string.h>
@@ -84,7 +86,7 @@ static void finish_values(const struct qr_step *s, uint32_t i, float *heads, siz
 {
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_config *c = m->config;
-    const size_t d = c->layers[i].v_head_dim;
+    const size_t d = c->differential ? c->layers[i].head_dim : c->layers[i].v_head_dim;
     if (c->clip_qkv > 0)
         clip(heads, c->clip_qkv, n * d);
     for (size_t h = 0; c->v_norm && h < n; h++)
@@ -141,6 +143,7 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
             finish_heads(p->s, p->layer, k, 0, p->n_heads[1], r, false);
             finish_values(p->s, p->layer, v, p->n_heads[2]);
         }
+        qr_widen_row(p->s, p->layer, r);
     }
 }
 
@@ -152,6 +155,8 @@ static void run_all_heads(const struct qkv *p, const struct quire_team *team)
         projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
     qr_project(p->s, &p->act, projections, (size_t)p->n, team);
     quire_team_barrier(team);
+    if (p->s->ctx->key_dt)
+        qr_key_dt(p->s, p->layer, team);
     finish_rows(p, team);
     quire_team_barrier(team);
     if (p->n == 1)
@@ -237,7 +242,8 @@ static bool can_run_by_head(const struct qkv *p, const struct quire_team *team)
         n += p->n_heads[j];
     }
     const size_t busiest = (n + team->size - 1) / team->size; /* heads of the busiest thread */
-    return p->s->ctx->model->config->qk_norm != QR_QK_NORM_FULL &&
+    const struct qr_model_config *c = p->s->ctx->model->config;
+    return c->qk_norm != QR_QK_NORM_FULL && !c->differential && !c->key_bias &&
            busiest * team->size * 4 <= n * 5;
 }
 
@@ -253,7 +259,9 @@ static void attend(const struct qr_step *s, uint32_t i, const struct quire_team 
         .q = ctx->q,
         .out = ctx->att,
     };
-    quire_attention_part(s->plan, &args, team);
+    struct qr_key_selection selection;
+    qr_attention_part_selected(s->plan, &args,
+                               qr_index_selection(s, i, &selection) ? &selection : NULL, team);
 }
 
 /* att_gate = sigmoid(att_gate) * att. Ends with a barrier. */
@@ -312,8 +320,10 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         .w = { layer->mat[QR_W_ATTN_Q], layer->mat[QR_W_ATTN_K], layer->mat[QR_W_ATTN_V] },
         .bias = { layer->vec[QR_W_ATTN_Q_BIAS], layer->vec[QR_W_ATTN_K_BIAS],
                   layer->vec[QR_W_ATTN_V_BIAS] },
-        .out = { ctx->q, ctx->k, ctx->v },
-        .head_size = { l->head_dim, l->head_dim, l->v_head_dim },
+        /* rows that are widened afterwards are projected elsewhere, values where outputs will be */
+        .out = { c->key_bias ? ctx->narrow_q : ctx->q, c->key_bias ? ctx->narrow_k : ctx->k,
+                 c->differential ? ctx->att : ctx->v },
+        .head_size = { l->head_dim, l->head_dim, c->differential ? l->head_dim : l->v_head_dim },
         .n_heads = { l->n_heads, l->n_kv_heads, l->n_kv_heads },
     };
     const struct qr_packed *gate = layer->mat[QR_W_ATTN_GATE];
@@ -330,6 +340,8 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         run_by_head(&p, team);
     else
         run_all_heads(&p, team);
+    if (c->layers[i].index == QR_INDEX_OWN)
+        qr_index_select(s, i, src, NULL, team);
     attend(s, i, team);
     quire_team_barrier(team);
 }
@@ -362,6 +374,10 @@ void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, floa
     };
     float *att = ctx->att;
     struct qr_act act;
+    if (c->differential) {
+        qr_difference(s, i, team);
+        att = ctx->att_gate;
+    }
     if (c->attention_gate && c->gate_softplus) {
         gate_output_softplus(s, o->k, team);
     } else if (c->attention_gate) {

@@ -55,13 +55,14 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
     if (normed && c->block != QR_BLOCK_PARALLEL)
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, c->hidden_size, t.begin,
                      t.end);
-    if (qr_layer_has_dense(c, &c->layers[i])) {
+    const struct qr_layer_config *l = &c->layers[i];
+    if (qr_layer_has_dense(c, l))
         qr_ffn_dense_of(s, i, src, out, team);
-        if (c->layers[i].moe)
-            add_experts(s, i, out, team);
+    if (l->moe && c->moe.beside_dense)
+        add_experts(s, i, out, team);
+    if (!l->moe || c->moe.beside_dense)
         return;
-    }
     if (!s->replicated)
         quire_team_barrier(team); /* qr_moe reads rows of other threads */
-    qr_moe(s, i, src, out, team);
+    qr_moe(s, i, src, l->shortcut ? s->ctx->moe.shortcut : out, team);
 }

@@ -6,6 +6,7 @@
 #include "linear/batched.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/layer_attention.h"
+#include "model/forward/layer_index.h"
 #include "model/forward/projection.h"
 #include <quire/attention.h>
 #include <string.h>
@@ -63,6 +64,8 @@ static void finish_latent_rows(const struct qr_step *s, const struct qr_model_la
     for (size_t r = begin; r < end; r++) {
         float *row = ctx->k + r * (m->kv_lora_rank + m->qk_rope_dim);
         k->rms_norm(row, row, layer->vec[QR_W_LATENT_KV_NORM], 0, LATENT_NORM_EPS, m->kv_lora_rank);
+        if (m->latent_scale != 1)
+            k->scale(row, m->latent_scale, m->kv_lora_rank);
         rotate(ctx, row + m->kv_lora_rank, r);
     }
     for (size_t r = begin; ctx->latent.q_a && r < end; r++) {
@@ -171,9 +174,10 @@ static void unabsorb(const struct qr_step *s, uint32_t i, const struct qr_row_ru
                   rank, ctx->att + run->row * heads * c->v_head_dim, c->v_head_dim, team);
 }
 
-static void attend(const struct qr_step *s, const struct qr_model_layer *layer,
-                   const struct quire_team *team)
+static void attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
+    const struct qr_model_layer *layer = &s->ctx->model->layers[i];
+    struct qr_key_selection selection;
     const struct quire_attention_args args = {
         .struct_size = sizeof args,
         .group = layer->plan_group,
@@ -182,7 +186,8 @@ static void attend(const struct qr_step *s, const struct qr_model_layer *layer,
         .q = s->ctx->latent.q,
         .out = s->ctx->latent.att,
     };
-    quire_attention_part(s->plan, &args, team);
+    qr_attention_part_selected(s->plan, &args,
+                               qr_index_selection(s, i, &selection) ? &selection : NULL, team);
 }
 
 void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src,
@@ -194,12 +199,14 @@ void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src,
     finish_latent_rows(s, layer, team);
     if (l->q_a)
         project_queries(s, layer, team);
+    if (s->ctx->model->config->layers[i].index == QR_INDEX_OWN)
+        qr_index_select(s, i, src, l->q_a, team);
     write_rows(s, layer, team);
     rotate_queries(s, i, team);
     quire_team_barrier(team);
     for (uint32_t r = 0; r < l->n_runs; r++)
         absorb(s, i, &l->runs[r], team);
-    attend(s, layer, team);
+    attend(s, i, team);
     quire_team_barrier(team);
     for (uint32_t r = 0; r < l->n_runs; r++)
         unabsorb(s, i, &l->runs[r], team);

@@ -55,9 +55,11 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
                        const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
-    const struct qr_moe_config *m = &s->ctx->model->config->moe;
+    struct qr_moe_config all = s->ctx->model->config->moe; /* identity experts are like others */
+    const struct qr_moe_config *m = &all;
     const float *factors = layer->vec[QR_W_EXPERT_SCALE];
     size_t begin, end;
+    all.n_experts += all.n_identity;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
@@ -72,14 +74,14 @@ static void sort_assignments(const struct qr_step *s)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_moe_config *m = &s->ctx->model->config->moe;
-    const uint32_t n = s->n_tokens * m->top_k;
+    const uint32_t n = s->n_tokens * m->top_k, n_experts = m->n_experts + m->n_identity;
     /* counts, then first places, finally ends, which are the starts of the next experts */
     uint32_t *next = b->starts + 1;
-    memset(b->starts, 0, (m->n_experts + 1) * sizeof *b->starts);
+    memset(b->starts, 0, (n_experts + 1) * sizeof *b->starts);
     for (uint32_t i = 0; i < n; i++)
         next[b->experts[i]]++;
     uint32_t place = 0;
-    for (uint32_t e = 0; e < m->n_experts; e++) {
+    for (uint32_t e = 0; e < n_experts; e++) {
         const uint32_t count = next[e];
         next[e] = place;
         place += count;
@@ -200,7 +202,8 @@ static void run_out(const struct qr_step *s, const struct qr_model_layer *layer,
     multiply(s, layer, QR_W_EXPERT_DOWN, QR_W_EXPERT_DOWN_BIAS, act, p, s->ctx->moe.in);
 }
 
-/* Weighted sum of each token's experts in rank order, so that its bits do not depend on the
+/* Weighted sum of each token's experts in rank order (those that return their input still have it
+ * in their places), so that its bits do not depend on the
  * batch. */
 static void combine(const struct qr_step *s, float *out, const struct quire_team *team)
 {

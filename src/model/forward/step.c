@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/forward.h"
 #include "model/forward/latent_expand.h"
+#include "model/forward/layer_index.h"
 #include "model/forward/recurrent_scan.h"
 #include "model/groups.h"
 #include <quire/attention.h>
@@ -259,6 +260,8 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
         QR_TRY(qr_recurrent_place(&s, err));
     if (ctx->model->config->mla.kv_lora_rank)
         QR_TRY(qr_latent_place(&s, err));
+    if (ctx->model->config->index.n_heads)
+        qr_index_place(&s);
     ctx->n_step_tokens = s.n_tokens;
     qr_adapter_begin(args);
     const quire_status status = qr_step_execute(&s, err);

@@ -21,6 +21,7 @@ struct qr_moe_buffers {
     float *router_in; /* [hidden] normed input of the router; NULL where it reads that of experts */
     float *shared;    /* [max_rows][hidden] output of the shared experts; NULL without them */
     float *shared_gate; /* [max_rows] */
+    float *shortcut;    /* [max_rows][hidden] output to be added behind the next layer, or NULL */
 };
 
 /* Rows [row, row + n) of a step; the first of them is row `absorbed` of the absorbed rows. */
@@ -91,6 +92,17 @@ struct qr_altup_buffers {
     float *low;     /* [max_rows][laurel rank] */
 };
 
+/* Buffers of the indexer of sparse attention (layer_index.h); all NULL in other models. */
+struct qr_index_buffers {
+    float *q, *k;       /* [index heads * head_dim], [head_dim] */
+    float *weights;     /* [index heads]; NULL where heads select keys of their own */
+    float *scores;      /* of the keys of some rows */
+    uint64_t *bits;     /* [max_rows][selections][words] selected keys */
+    uint32_t *row_seqs; /* [max_rows] sequence of each row */
+    size_t words;       /* 64 keys each, of the longest sequence */
+    bool selects;       /* some row of the step sees more keys than are selected */
+};
+
 /* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
  * starts in a block of its own, and all groups use the same block ids. */
 struct qr_encoder_cache {
@@ -156,11 +168,13 @@ struct quire_context {
     struct quire_plan *plan; /* of decoder steps; NULL without kv */
     struct qr_encoder_cache encoder;
     struct qr_rope_table rope[QR_ROPE_MAX_SETS];
-    float *x;        /* [hidden] residual stream */
-    float *h;        /* [hidden] normed input of a sublayer */
-    float *sub;      /* [hidden] output of a sublayer */
-    float *sub2;     /* [hidden] output of the second of two parallel networks, else NULL */
-    float *q;        /* [max_heads * head_dim] */
+    float *x;    /* [hidden] residual stream */
+    float *h;    /* [hidden] normed input of a sublayer */
+    float *sub;  /* [hidden] output of a sublayer */
+    float *sub2; /* [hidden] output of the second of two parallel networks, else NULL */
+    float *q;    /* [max_heads * head_dim] */
+    float *narrow_q, *narrow_k; /* [heads * head_dim] with key_bias: as projected; else NULL */
+    float *key_dt;              /* [max_kv_heads] with key_bias */
     float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
     float *att;      /* [max_heads * v_head_dim] attention output */
     float *att_gate; /* the same: gate of the output, later the gated output; NULL without */
@@ -168,6 +182,7 @@ struct quire_context {
     float *gates;    /* [max_ffn_size] gates before the cutoff of sparse gates, else NULL */
     struct qr_latent_buffers latent; /* all NULL in other models */
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
+    struct qr_index_buffers index;
     struct qr_recurrent_buffers recurrent;
     struct qr_moe_buffers moe; /* all NULL in dense models */
     struct qr_ple_buffers ple;

@@ -34,6 +34,7 @@ struct qr_model_layer {
     struct quire_attention_config cross; /* decoder layers of an encoder-decoder */
     const float *k_scale, *v_scale; /* [n_kv_heads] fp8_e4m3 scales of the checkpoint, or NULL */
     uint32_t kv_group, kv_layer;    /* KV group, and the layer's index in it */
+    uint32_t index_layer;           /* its index in the KV group of index keys */
     uint32_t plan_group;            /* layers of a plan group share its work items */
     struct qr_recurrent_weights recurrent;
     struct qr_lora *low_rank; /* [QR_LOW_RANK_SITES] updates of projections (low_rank.h), or NULL */
@@ -71,7 +72,10 @@ struct quire_model {
     struct qr_groups encoder;      /* encoder layers, whose KV is kept for one layer of one pass */
     int32_t cross_group;           /* in groups.kv; -1: no cross attention */
     uint32_t cross_plan_group;     /* in groups.plan */
-    struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
+    int32_t index_group;           /* index keys, in groups.kv; -1: no indexer */
+    uint32_t index_plan_group;     /* in groups.plan; only its block tables are used */
+    struct quire_attention_config index_attention;
+    struct qr_mapping pack_cache; /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
     uint64_t state_bytes;            /* recurrent state of one sequence; 0: none */

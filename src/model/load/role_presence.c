@@ -127,6 +127,20 @@ static enum qr_presence latent_presence(const struct qr_mla_config *m, enum qr_w
     }
 }
 
+static enum qr_presence index_presence(const struct qr_index_config *c, enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_INDEX_Q_NORM:
+        return required_if(c->q_norm);
+    case QR_W_INDEX_K_NORM_BIAS:
+        return required_if(c->layer_norm);
+    case QR_W_INDEX_WEIGHTS:
+        return required_if(c->weighted);
+    default:
+        return QR_REQUIRED;
+    }
+}
+
 /* Recurrent layers. */
 static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
                                            enum qr_weight_role role)
@@ -202,7 +216,7 @@ static enum qr_presence block_presence(const struct qr_model_config *c, enum qr_
 /* Whether a role belongs to the attention of a layer, and is absent where it has none. */
 static bool is_attention_weight(enum qr_weight_role role)
 {
-    return role >= QR_W_ATTN_Q && role <= QR_W_LATENT_UV && role != QR_W_ATTN_POST_NORM &&
+    return role >= QR_W_ATTN_Q && role <= QR_W_INDEX_LAST && role != QR_W_ATTN_POST_NORM &&
            role != QR_W_ATTN_POST_NORM_BIAS;
 }
 
@@ -348,6 +362,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
     if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
         return latent_presence(&c->mla, role);
+    if (role >= QR_W_INDEX_Q && role <= QR_W_INDEX_LAST)
+        return l->index == QR_INDEX_OWN ? index_presence(&c->index, role) : QR_ABSENT;
     switch (role) {
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
@@ -364,6 +380,19 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return required_if(c->sub_norms);
     case QR_W_ATTN_GATE:
         return required_if(c->attention_gate);
+    case QR_W_ATTN_LAMBDA_Q1:
+    case QR_W_ATTN_LAMBDA_K1:
+    case QR_W_ATTN_LAMBDA_Q2:
+    case QR_W_ATTN_LAMBDA_K2:
+        return required_if(c->differential);
+    case QR_W_ATTN_KEY_DT:
+    case QR_W_ATTN_KEY_A:
+        return required_if(c->key_bias);
+    case QR_W_ATTN_KEY_DT_BIAS:
+        return required_if(c->key_bias && c->bias.k);
+    case QR_W_ATTN_RESIDUAL:
+    case QR_W_FFN_RESIDUAL:
+        return required_if(c->residual_weights);
     case QR_W_ATTN_REL_BIAS:
         return required_if(c->relative_buckets && (layer == 0 || layer == c->n_layers));
     case QR_W_OUTPUT_NORM:

@@ -131,10 +131,11 @@ static quire_status stored_row_bytes(const struct qr_source_tensor *t, uint32_t 
 /* True if each matrix of a stack has a tensor, with a number in its name. */
 static bool tensor_per_expert(const struct qr_name_rule *r)
 {
-    const char *number = qr_role_is_stack(r->role) ? strstr(r->pattern, "%u") : NULL;
-    if (r->role < QR_W_FIRST_LAYER_ROLE)
-        return number != NULL;
-    return number && strstr(number + 2, "%u");
+    const char *number = strstr(r->pattern, "%H");
+    number = number ? number : strstr(r->pattern, "%u");
+    if (!number || !qr_role_is_stack(r->role))
+        return false;
+    return r->role < QR_W_FIRST_LAYER_ROLE || strstr(number + 2, "%u");
 }
 
 /* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
@@ -338,6 +339,19 @@ static bool is_known_to_mtp(const struct qr_weights *w, const char *name)
     return w->config.mtp.in_use && (strncmp(name, own, strlen(own)) != 0 || in_list(copies, name));
 }
 
+/* Whether the tensor belongs to an expert that returns its input; writers store unused weights. */
+static bool is_identity_expert(const struct qr_weights *w, const char *name)
+{
+    const struct qr_moe_config *m = &w->config.moe;
+    uint32_t layer, expert;
+    for (const struct qr_name_rule *r = w->arch->hf_names; m->n_identity && r->pattern; r++)
+        if (r->role >= QR_W_EXPERT_GATE && r->role <= QR_W_EXPERT_DOWN && tensor_per_expert(r) &&
+            qr_rule_match(r, name, &layer, &expert) && expert >= m->n_experts &&
+            expert - m->n_experts < m->n_identity)
+            return true;
+    return false;
+}
+
 static quire_status report_unused(const struct qr_weights *w, const uint8_t *used,
                                   const struct qr_unknown_policy *policy, struct quire_error *err)
 {
@@ -345,7 +359,8 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
         if (!used[i] && !in_list(ignored, t.name) && !in_list(w->arch->ignored_tensors, t.name) &&
-            !is_mtp(w, t.name) && !is_known_to_mtp(w, t.name) && !qr_is_kv_scale(t.name))
+            !is_mtp(w, t.name) && !is_known_to_mtp(w, t.name) && !is_identity_expert(w, t.name) &&
+            !qr_is_kv_scale(t.name))
             QR_TRY(qr_unknown_report(policy, err,
                                      "tensor %.80s does not belong to a model of family %s as its "
                                      "configuration describes it",

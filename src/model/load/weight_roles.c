@@ -16,6 +16,7 @@ enum extent {
     K_NORM,
     HEAD_DIM,
     HEADS,
+    KV_HEADS,
     GATES,
     POSITIONS,
     TYPES,
@@ -32,6 +33,10 @@ enum extent {
     KV_ROW,
     NOPE,
     V_DIM,
+    INDEX_QS,
+    INDEX_Q_COLS,
+    INDEX_DIM,
+    INDEX_HEADS,
     ONE,
     LABELS,
     PLE,
@@ -120,6 +125,14 @@ static const struct {
     [QR_W_ATTN_GATE] = { "attn_gate", GATES, HIDDEN },
     [QR_W_ATTN_POST_NORM] = { "attn_post_norm", NONE, HIDDEN },
     [QR_W_ATTN_POST_NORM_BIAS] = { "attn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_ATTN_LAMBDA_Q1] = { "attn_lambda_q1", NONE, HEAD_DIM },
+    [QR_W_ATTN_LAMBDA_K1] = { "attn_lambda_k1", NONE, HEAD_DIM },
+    [QR_W_ATTN_LAMBDA_Q2] = { "attn_lambda_q2", NONE, HEAD_DIM },
+    [QR_W_ATTN_LAMBDA_K2] = { "attn_lambda_k2", NONE, HEAD_DIM },
+    [QR_W_ATTN_KEY_DT] = { "attn_key_dt", KV_HEADS, V_ROWS },
+    [QR_W_ATTN_KEY_DT_BIAS] = { "attn_key_dt_bias", NONE, KV_HEADS },
+    [QR_W_ATTN_KEY_A] = { "attn_key_a", NONE, KV_HEADS },
+    [QR_W_ATTN_RESIDUAL] = { "attn_residual", NONE, HIDDEN },
     [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
     [QR_W_LATENT_Q_A] = { "latent_q_a", Q_RANK, HIDDEN },
     [QR_W_LATENT_Q_NORM] = { "latent_q_norm", NONE, Q_RANK },
@@ -128,6 +141,12 @@ static const struct {
     [QR_W_LATENT_UK] = { "latent_uk", KV_RANK, NOPE },
     [QR_W_LATENT_UK_ROWS] = { "latent_uk_rows", NOPE, KV_RANK },
     [QR_W_LATENT_UV] = { "latent_uv", V_DIM, KV_RANK },
+    [QR_W_INDEX_Q] = { "index_q", INDEX_QS, INDEX_Q_COLS },
+    [QR_W_INDEX_Q_NORM] = { "index_q_norm", NONE, INDEX_DIM },
+    [QR_W_INDEX_K] = { "index_k", INDEX_DIM, HIDDEN },
+    [QR_W_INDEX_K_NORM] = { "index_k_norm", NONE, INDEX_DIM },
+    [QR_W_INDEX_K_NORM_BIAS] = { "index_k_norm_bias", NONE, INDEX_DIM },
+    [QR_W_INDEX_WEIGHTS] = { "index_weights", INDEX_HEADS, HIDDEN },
     [QR_W_CROSS_NORM] = { "cross_norm", NONE, HIDDEN },
     [QR_W_CROSS_NORM_BIAS] = { "cross_norm_bias", NONE, HIDDEN },
     [QR_W_CROSS_Q] = { "cross_q", Q_ROWS, HIDDEN },
@@ -205,6 +224,7 @@ static const struct {
     [QR_W_FFN_XIELU_EPS] = { "ffn_xielu_eps", NONE, ONE },
     [QR_W_FFN_POST_NORM] = { "ffn_post_norm", NONE, HIDDEN },
     [QR_W_FFN_POST_NORM_BIAS] = { "ffn_post_norm_bias", NONE, HIDDEN },
+    [QR_W_FFN_RESIDUAL] = { "ffn_residual", NONE, HIDDEN },
     [QR_W_ROUTER] = { "router", EXPERTS, HIDDEN },
     [QR_W_ROUTER_BIAS] = { "router_bias", NONE, EXPERTS },
     [QR_W_ROUTER_CORRECTION] = { "router_correction", NONE, EXPERTS },
@@ -258,8 +278,12 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_ATTN_V:
     case QR_W_ATTN_O:
     case QR_W_ATTN_GATE:
+    case QR_W_ATTN_KEY_DT:
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_KV_A:
+    case QR_W_INDEX_Q:
+    case QR_W_INDEX_K:
+    case QR_W_INDEX_WEIGHTS:
     case QR_W_REC_Q:
     case QR_W_REC_K:
     case QR_W_REC_V:
@@ -411,9 +435,9 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case K_ROWS:
         return k;
     case V_ROWS:
-        return (uint64_t)l->n_kv_heads * l->v_head_dim;
+        return (uint64_t)l->n_kv_heads * (c->differential ? l->head_dim : l->v_head_dim);
     case O_COLS:
-        return (uint64_t)l->n_heads * l->v_head_dim;
+        return (uint64_t)l->n_heads * (c->differential ? l->head_dim : l->v_head_dim);
     case FFN:
         return l->ffn_size;
     case Q_NORM:
@@ -424,6 +448,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return l->head_dim;
     case HEADS:
         return l->n_heads;
+    case KV_HEADS:
+        return l->n_kv_heads;
     case GATES:
         return (uint64_t)l->n_heads * (c->gate_per_head ? 1 : c->v_head_dim);
     case POSITIONS:
@@ -447,7 +473,7 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:
-        return c->moe.n_experts;
+        return (uint64_t)c->moe.n_experts + c->moe.n_identity;
     case EXPERT_FFN:
         return c->moe.ffn_size;
     case SHARED_FFN:
@@ -472,6 +498,14 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->mla.qk_nope_dim;
     case V_DIM:
         return c->v_head_dim;
+    case INDEX_QS:
+        return (uint64_t)c->index.n_heads * c->index.head_dim;
+    case INDEX_Q_COLS:
+        return c->index.low_rank_q ? c->mla.q_lora_rank : c->hidden_size;
+    case INDEX_DIM:
+        return c->index.head_dim;
+    case INDEX_HEADS:
+        return c->index.n_heads;
     case ONE:
         return 1;
     default:
