@@ -196,6 +196,9 @@ static inline vi32 vi32_chain(vi32 sum)
     return sum;
 }
 static inline vi32 vi32_pairs_add(vi32 a, vi32 b) { return vi32_chain(_mm512_add_epi16(a, b)); }
+/* magnitude (128 for -128) and sign (0 or -1) of signed bytes */
+static inline vi32 vi32_magnitude(vi32 a) { return _mm512_abs_epi8(a); }
+static inline vi32 vi32_sign(vi32 a) { return _mm512_movm_epi8(_mm512_movepi8_mask(a)); }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a)
 {
     return vi32_chain(_mm512_add_epi32(acc, vi32_pairs_sum(vi32_pairs(w, a))));

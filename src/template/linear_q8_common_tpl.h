@@ -10,6 +10,10 @@ enum {
     LINEAR_Q8_OUTPUTS = LINEAR_Q8_PANELS * QR_PANEL_ROWS,
     LINEAR_Q8_M = 128,
     LINEAR_Q8_GROUP = QR_GROUP_K / QR_BLOCK_K,
+    /* Skinny GEMM: whether a panel is two vectors of eight lanes, and the largest number of rows
+     * that multiply both at once. */
+    LINEAR_Q8_PANEL_IS_PAIR = LINEAR_Q8_PANELS == 1 && LINEAR_Q8_VECS == 2,
+    LINEAR_Q8_PAIR_ROWS = 4,
 };
 
 /* Bits of the largest unpacked code. */
@@ -54,13 +58,26 @@ QR_INLINE void linear_q8_next_rows(struct linear_q8_tile_args *p, size_t rows)
     p->acc += rows * LINEAR_Q8_LD;
 }
 
+/* Largest number of rows that multiply the two vectors of a panel at once, PAIR_ROWS at a time. */
+QR_INLINE size_t linear_q8_pair_max(struct qr_panel_format f)
+{
+#if defined(VI32_PAIRS) /* splitting eight-bit codes into magnitudes and signs costs more */
+    return f.low_bits == 8 ? 2 * LINEAR_Q8_PAIR_ROWS : LINEAR_Q8_PAIR_ROWS;
+#else
+    (void)f;
+    return LINEAR_Q8_PAIR_ROWS;
+#endif
+}
+
 /* Largest number of rows for which skinny GEMM, which unpacks again for every LINEAR_Q8_SKINNY_ROWS
  * rows, costs less than unpacking to memory. */
 QR_INLINE size_t linear_q8_skinny_max(struct qr_panel_format f)
 {
     bool twice = VF32_N == 16 && f.low_bits == 4 && f.high_bits == 0;
-#if defined(VI32_PAIRS) /* codes of eight bits take two products each, which costs more */
-    twice = twice && !linear_full_bytes(f);
+#if defined(VI32_PAIRS)
+    if (LINEAR_Q8_PANEL_IS_PAIR)
+        return linear_q8_pair_max(f);
+    twice = twice && !linear_full_bytes(f); /* codes of eight bits take more operations */
 #endif
     return twice ? 2 * LINEAR_Q8_SKINNY_ROWS : LINEAR_Q8_SKINNY_ROWS;
 }

@@ -31,13 +31,24 @@ QR_INLINE void linear_q8_next_tile(struct linear_q8_group_args *t, size_t rows)
         t->tile.next_lines = 0;
 }
 
-/* m > LINEAR_Q8_SKINNY_ROWS rows, divided evenly into tiles, each at least half of the largest. */
+/* Rows of the largest tile. A level of sixteen registers may define a higher number for kinds whose
+ * blocks need one 16-bit sum per output, LINEAR_Q8_SUM_ROWS. */
+#ifndef LINEAR_Q8_SUM_ROWS
+#define LINEAR_Q8_SUM_ROWS LINEAR_Q8_ROWS
+#endif
+QR_INLINE size_t linear_q8_tile_rows(int kind)
+{
+    return (kind & ~LINEAR_Q8_MIN) == LINEAR_Q8_PAIRS * 8 ? LINEAR_Q8_SUM_ROWS : LINEAR_Q8_ROWS;
+}
+
+/* m > linear_q8_skinny_max rows, divided evenly into tiles, each at least half of the largest. */
 #define LINEAR_Q8_TILES(name, kind)                                                                \
     static __attribute__((noinline, unused)) void linear_q8_tiles_##name(                          \
         struct linear_q8_group_args t, size_t m)                                                   \
     {                                                                                              \
         const struct qr_panel_format f = { 0 };                                                    \
-        for (size_t n = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS; n > 0; n--) {                   \
+        const size_t most = linear_q8_tile_rows(kind);                                             \
+        for (size_t n = (m + most - 1) / most; n > 0; n--) {                                       \
             const size_t rows = m / n;                                                             \
             prefetch_outputs(&t, rows);                                                            \
             switch (rows) {                                                                        \
@@ -51,15 +62,15 @@ QR_INLINE void linear_q8_next_tile(struct linear_q8_group_args *t, size_t rows)
     }
 #define LINEAR_Q8_CASE(kind, n)                                                                    \
     case n:                                                                                        \
-        linear_q8_tile(kind, f, n, LINEAR_Q8_VECS, &t.tile);                                       \
+        if (n <= linear_q8_tile_rows(kind) && 2 * n >= linear_q8_tile_rows(kind))                  \
+            linear_q8_tile(kind, f, n, LINEAR_Q8_VECS, &t.tile);                                   \
         break;
-#if LINEAR_Q8_ROWS == 6
 #define LINEAR_Q8_CASES(kind)                                                                      \
-    LINEAR_Q8_CASE(kind, 3) LINEAR_Q8_CASE(kind, 4) LINEAR_Q8_CASE(kind, 5) LINEAR_Q8_CASE(kind, 6)
-#else
-#define LINEAR_Q8_CASES(kind)                                                                      \
-    LINEAR_Q8_CASE(kind, 2) LINEAR_Q8_CASE(kind, 3) LINEAR_Q8_CASE(kind, 4)
-#endif
+    LINEAR_Q8_CASE(kind, 2)                                                                        \
+    LINEAR_Q8_CASE(kind, 3)                                                                        \
+    LINEAR_Q8_CASE(kind, 4)                                                                        \
+    LINEAR_Q8_CASE(kind, 5)                                                                        \
+    LINEAR_Q8_CASE(kind, 6)
 
 LINEAR_Q8_TILES(full, LINEAR_Q8_FULL)
 LINEAR_Q8_TILES(full_min, LINEAR_Q8_FULL | LINEAR_Q8_MIN)
@@ -122,10 +133,57 @@ QR_INLINE void linear_q8_tiles(struct qr_panel_format f, struct linear_q8_group_
     /* NOLINTEND(bugprone-branch-clone) */
 }
 
+/* Unpacked codes of a group of one panel: bytes, or with linear_q8_signs magnitudes and signs. */
+struct linear_q8_unpacked {
+#if defined(VI32_PAIRS)
+    struct linear_codes codes, signs; /* steps of both alternate where there are signs */
+#else
+    struct linear_codes codes;
+#endif
+};
+
+#if defined(VI32_PAIRS)
+/* Unpacks the codes of the group whose first block is at `body` to magnitudes and signs at w, and
+ * the first values of their sums to first[n_blocks][LINEAR_SCALES_LD]. */
+QR_INLINE void linear_q8_unpack_signs(struct qr_panel_format f, const uint8_t *body,
+                                      size_t n_blocks, uint8_t *w, int32_t *first)
+{
+    enum { LINE = QR_CACHE_LINE_BYTES };
+    for (size_t b = 0; b < n_blocks;
+         b++, body += qr_panel_block_bytes(f), first += LINEAR_SCALES_LD)
+        for (size_t x = 0; x < LINE; x += 4 * VF32_N) {
+            vi32 sum = vi32_zero(); /* 16-bit sums of up to 16 negative weights */
+            QR_UNROLL_16 (size_t s = 0; s < 8; s++) {
+                const vi32 code = linear_code(f, true, body + x, vi32_zero(), (int)s),
+                           magnitude = vi32_magnitude(code), sign = vi32_sign(code);
+                vi32_store(w + (16 * b + 2 * s) * LINE + x, magnitude);
+                vi32_store(w + (16 * b + 2 * s + 1) * LINE + x, sign);
+                sum = vi32_pairs_add(sum, vi32_pairs(magnitude, sign));
+            }
+            vi32_store(first + x / 4, vi32_sub(vi32_zero(), vi32_pairs_sum(sum)));
+        }
+}
+#endif
+
+/* Unpacks the codes of the group whose first block is at `body`; first as above. */
+QR_INLINE void linear_q8_unpack_panel(struct qr_panel_format f, const uint8_t *body,
+                                      size_t n_blocks, struct linear_q8_unpacked *u, int32_t *first)
+{
+#if defined(VI32_PAIRS)
+    if (linear_full_bytes(f)) {
+        linear_q8_unpack_signs(f, body, n_blocks, (uint8_t *)u, first);
+        return;
+    }
+#else
+    (void)first;
+#endif
+    linear_unpack_codes(f, VI32_W8_OFFSET == 0, body, n_blocks, &u->codes);
+}
+
 /* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points p to them. */
 QR_INLINE void linear_q8_unpack(struct qr_panel_format f, const uint8_t *group, size_t panel_bytes,
-                                size_t nb, struct linear_codes *codes, struct linear_scales *scales,
-                                struct linear_q8_tile_args *p)
+                                size_t nb, struct linear_q8_unpacked *unpacked,
+                                struct linear_scales *scales, struct linear_q8_tile_args *p)
 {
     const bool direct =
         f.low_bits == 8 && VI32_W8_OFFSET == f.offset; /* the codes of the panel are the bytes */
@@ -133,8 +191,9 @@ QR_INLINE void linear_q8_unpack(struct qr_panel_format f, const uint8_t *group, 
         const uint8_t *body = group + qr_panel_header_bytes(f, nb);
         linear_unpack_scales(f, group, nb, scales, panel * QR_PANEL_ROWS);
         if (!direct)
-            linear_unpack_codes(f, VI32_W8_OFFSET == 0, body, nb, &codes[panel]);
-        const uint8_t *w = direct ? body : codes[panel].step[0];
+            linear_q8_unpack_panel(f, body, nb, &unpacked[panel],
+                                   scales->first[0] + panel * QR_PANEL_ROWS);
+        const uint8_t *w = direct ? body : unpacked[panel].codes.step[0];
         for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N)
             p->w[(panel * QR_PANEL_ROWS + r) / VF32_N] = w + 4 * r;
     }
@@ -147,9 +206,10 @@ QR_INLINE void linear_q8_gemm(struct qr_panel_format f, const struct qr_linear_k
                               size_t i0, size_t m, size_t j0)
 {
     _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
-    struct linear_codes codes[LINEAR_Q8_PANELS];
+    struct linear_q8_unpacked codes[LINEAR_Q8_PANELS];
     struct linear_scales scales;
-    const size_t blocks = a->k / QR_BLOCK_K, tiles = (m + LINEAR_Q8_ROWS - 1) / LINEAR_Q8_ROWS;
+    const size_t blocks = a->k / QR_BLOCK_K, most = linear_q8_tile_rows(linear_q8_kind(f)),
+                 tiles = (m + most - 1) / most;
     const uint8_t *group = (const uint8_t *)a->w + j0 / QR_PANEL_ROWS * a->panel_bytes;
     memset(acc, 0, m * LINEAR_Q8_LD * sizeof *acc);
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {

@@ -18,6 +18,29 @@ enum linear_q8_kind {
     LINEAR_Q8_PAIRS = 16,
 };
 
+/* Whether the codes of a tile are magnitudes and signs: 128 bytes per step, the magnitudes of 64
+ * weights and then their signs, 0 or -1. Instructions that multiply unsigned weights only then need
+ * one operation on the activations of each row, on any port, instead of two:
+ *
+ *   w * a = |w| * (a ^ sign) - sign * |w|, because -a = ~a + 1
+ *
+ * The second term does not depend on the activations; its sums over a block are the first values of
+ * the integer sums. */
+QR_INLINE bool linear_q8_signs(int kind)
+{
+#if defined(VI32_PAIRS)
+    return (kind & LINEAR_Q8_FULL) && !(kind & LINEAR_Q8_PACKED);
+#else
+    (void)kind;
+    return false;
+#endif
+}
+
+QR_INLINE size_t linear_q8_step_bytes(int kind)
+{
+    return linear_q8_signs(kind) ? 2 * QR_CACHE_LINE_BYTES : QR_CACHE_LINE_BYTES;
+}
+
 enum {
     LINEAR_Q8_SKINNY_ROWS = 8, /* skinny GEMM: rows that are multiplied with packed codes at once */
     LINEAR_Q8_LD = LINEAR_SCALES_LD,
@@ -68,7 +91,7 @@ QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f,
 {
     if (kind & LINEAR_Q8_PACKED)
         return linear_code(f, VI32_W8_OFFSET == 0, w->at[v], w->delta[v], s);
-    return vi32_load(w->at[v] + s * QR_CACHE_LINE_BYTES);
+    return vi32_load(w->at[v] + (size_t)s * linear_q8_step_bytes(kind));
 }
 
 /* Initial value of an integer dot product: minus the offset times the sum of the activations. */
@@ -144,6 +167,26 @@ QR_INLINE void linear_q8_dot(int kind, struct qr_panel_format f, int rows, int v
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
                 sum->v[r][v] = kind & LINEAR_Q8_FULL ? vi32_dot_w8(sum->v[r][v], codes[v], four)
                                                      : vi32_dot_u7(sum->v[r][v], codes[v], four);
+        }
+    }
+}
+
+/* The same with magnitudes and signs. */
+QR_INLINE void linear_q8_dot_signs(int kind, int rows, int vecs, const struct linear_q8_weights *w,
+                                   const struct qr_q8_block *a, size_t stride, int s0, int n,
+                                   struct linear_q8_sums *sum)
+{
+    QR_UNROLL_16 (int s = s0; s < s0 + n; s++) {
+        const size_t at = (size_t)s * linear_q8_step_bytes(kind);
+        vi32 magnitude[LINEAR_Q8_VECS], sign[LINEAR_Q8_VECS];
+        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
+            magnitude[v] = vi32_load(w->at[v] + at);
+            sign[v] = vi32_load(w->at[v] + at + QR_CACHE_LINE_BYTES);
+        }
+        QR_UNROLL_16 (int r = 0; r < rows; r++) {
+            const vi32 four = linear_broadcast4(a[(size_t)r * stride].q + 4 * s);
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                sum->v[r][v] = vi32_dot_u7(sum->v[r][v], magnitude[v], vi32_xor(four, sign[v]));
         }
     }
 }
@@ -227,14 +270,21 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
 {
     enum { MIN_AT = 16 * LINEAR_SCALES_LD };
     const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
-    const bool in_regs = linear_q8_acc_in_regs(rows, vecs);
+    const bool in_regs = linear_q8_acc_in_regs(rows, vecs), signs = linear_q8_signs(kind);
     struct linear_q8_sums sum;
 #if defined(VI32_PAIRS)
     const bool pairs = !(kind & LINEAR_Q8_FULL);
 #else
     const bool pairs = false;
 #endif
-    if (!pairs) {
+    if (signs) {
+        QR_UNROLL_16 (int r = 0; r < rows; r++) {
+            QR_UNROLL_16 (int v = 0; v < vecs; v++)
+                sum.v[r][v] = vi32_load(scale + MIN_AT + v * VF32_N);
+        }
+        linear_q8_dot_signs(kind, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
+    }
+    if (!pairs && !signs) {
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
@@ -254,11 +304,12 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
 #endif
     QR_UNROLL_16 (int r = 0; r < rows; r++) {
         const struct qr_q8_block *b = a + (size_t)r * p->q_stride;
+        const vf32 d = vf32_set1(b->d); /* before the stores, which might change b->d */
         QR_UNROLL_16 (int v = 0; v < vecs; v++) {
             const vf32 dw = vf32_load(scale + v * VF32_N);
             float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
             vf32 out = in_regs ? acc[r][v] : vf32_load(at);
-            out = vf32_fma(vf32_from_i32(sum.v[r][v]), vf32_mul(dw, vf32_set1(b->d)), out);
+            out = vf32_fma(vf32_from_i32(sum.v[r][v]), vf32_mul(dw, d), out);
             if (kind & LINEAR_Q8_MIN)
                 out = linear_q8_sub_min(kind, b, half, vf32_load(scale + MIN_AT + v * VF32_N), out);
             if (in_regs)
@@ -274,7 +325,7 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
                               const struct linear_q8_tile_args *p)
 {
     const size_t block =
-        kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * QR_CACHE_LINE_BYTES;
+        kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * linear_q8_step_bytes(kind);
     const vi32 shift = vi32_set1(p->offset_shift);
     const struct qr_q8_block *a = p->q;
     const uint8_t *next = p->next;
@@ -309,6 +360,8 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
         }
         QR_UNROLL_16 (int v = 0; v < vecs; v++)
             w.at[v] += block, w.delta[v] = vi32_shr(w.delta[v], 4); /* four entries per block */
+        if (!linear_q8_acc_in_regs(rows, vecs))
+            LINEAR_LOAD_BARRIER; /* else gcc keeps a second copy of the accumulators on the stack */
     }
     if (linear_q8_acc_in_regs(rows, vecs))
         QR_UNROLL_16 (int r = 0; r < rows; r++)

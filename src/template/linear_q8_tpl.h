@@ -18,8 +18,9 @@
 
 /* ---- skinny GEMM */
 
-/* Where a panel is one vector, a row of a group takes some 40 ns: it is inlined, as a call would be
- * noticeable, and few rows multiply two panels at once, which share the loads of activations. */
+/* Few rows multiply two vectors of weights at once, which share the loads of activations: two
+ * panels where a panel is one vector, else a panel of two vectors. One row of a group takes some 40
+ * ns: it is inlined, as a call would be noticeable. */
 #if defined(VI32_PAIRS)
 enum { LINEAR_Q8_PANEL_IS_VECTOR = 0 };
 #else
@@ -31,6 +32,12 @@ QR_INLINE bool linear_q8_pairs_panels(struct qr_panel_format f, size_t m)
 {
     const bool simple = f.low_bits >= 4 && !f.high_bits && f.lut != QR_LUT_IQ4;
     return LINEAR_Q8_PANEL_IS_VECTOR && m > 1 && m <= (simple ? 7 : 5);
+}
+
+/* Whether m rows multiply the two vectors of a panel at once. */
+QR_INLINE bool linear_q8_pairs_vectors(struct qr_panel_format f, size_t m)
+{
+    return LINEAR_Q8_PANEL_IS_PAIR && m <= linear_q8_pair_max(f);
 }
 
 /* m rows of one packed group, 8, 6, 4, 2 or 1 at a time. */
@@ -63,13 +70,16 @@ QR_INLINE void linear_q8_skinny_rows(struct qr_panel_format f, struct linear_q8_
     }
 }
 
-/* The same for two panels of one vector each. A separate function: with the number of panels as an
- * argument gcc no longer splits p into scalars, and every group waits for a copy of it. */
+/* The same for two vectors. If they are one panel, up to four rows are multiplied at once. A
+ * separate function: with the number of vectors as an argument gcc no longer splits p into scalars,
+ * and every group waits for a copy of it. */
 QR_INLINE void linear_q8_pair_rows(struct qr_panel_format f, struct linear_q8_tile_args p, size_t m)
 {
     const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
     while (m > 0) {
-        const size_t rows = m > 1 ? m & ~(size_t)1 : 1;
+        const size_t rows = LINEAR_Q8_PANEL_IS_PAIR ? (m > LINEAR_Q8_PAIR_ROWS ? (m + 1) / 2 : m)
+                            : m > 1                 ? m & ~(size_t)1
+                                                    : 1;
         switch (rows) {
         case 6:
             if (linear_q8_pairs_panels(f, 6))
@@ -77,6 +87,10 @@ QR_INLINE void linear_q8_pair_rows(struct qr_panel_format f, struct linear_q8_ti
             break;
         case 4:
             linear_q8_tile(kind, f, 4, 2, &p);
+            break;
+        case 3:
+            if (LINEAR_Q8_PANEL_IS_PAIR)
+                linear_q8_tile(kind, f, 3, 2, &p);
             break;
         case 2:
             linear_q8_tile(kind, f, 2, 2, &p);
@@ -92,6 +106,8 @@ QR_INLINE void linear_q8_pair_rows(struct qr_panel_format f, struct linear_q8_ti
 }
 
 typedef void linear_q8_skinny_fn(struct linear_q8_tile_args p, size_t m);
+/* p by pointer: copying so many fields would stall on the stores that have just written them. */
+typedef void linear_q8_pair_fn(const struct linear_q8_tile_args *p, size_t m);
 
 /* clang 14 compiles the tiles of several rows of IQ1_S for AVX2 so that rows after the first differ
  * from those of other calls (tests/kerncheck); tiles of one row are right. */
@@ -114,9 +130,34 @@ QR_INLINE void linear_q8_each_row(struct linear_q8_tile_args p, size_t m, linear
     }
 }
 
+/* One row of a packed group, of up to LINEAR_Q8_VECS vectors of a panel. */
+QR_INLINE void linear_q8_one_row(struct qr_panel_format f, struct linear_q8_tile_args p, int vecs)
+{
+    QR_UNROLL_16 (int v = 1; v < vecs; v++)
+        p.w[v] = p.w[0] + (size_t)v * 4 * VF32_N;
+    linear_q8_tile(linear_q8_kind(f) | LINEAR_Q8_PACKED, f, 1, vecs, &p);
+}
+
+/* m > 1 rows of one packed group of a panel of two vectors. */
+QR_INLINE void linear_q8_vectors(struct qr_panel_format f, struct linear_q8_tile_args p, size_t m,
+                                 linear_q8_pair_fn *pair)
+{
+    p.w[LINEAR_Q8_VECS - 1] = p.w[0] + 4 * VF32_N;
+    if (!linear_q8_one_by_one(f)) {
+        pair(&p, m);
+        return;
+    }
+    for (size_t i = 0; i < m; i++) {
+        pair(&p, 1);
+        linear_q8_next_rows(&p, 1);
+        p.next_lines = 0;
+    }
+}
+
 /* Rows [i0, i0 + m) times the panel from output j0 on. */
 QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
-                                size_t i0, size_t m, size_t j0, linear_q8_skinny_fn *rows)
+                                size_t i0, size_t m, size_t j0, linear_q8_skinny_fn *rows,
+                                linear_q8_pair_fn *pair)
 {
     _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
     struct linear_scales scales;
@@ -128,7 +169,8 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
         const uint8_t *body = group + qr_panel_header_bytes(f, nb);
         prefetch_weight_bytes(group, qr_panel_header_bytes(f, nb));
         linear_unpack_scales(f, group, nb, &scales, 0);
-        for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N) {
+        const bool both = linear_q8_pairs_vectors(f, m);
+        for (size_t r = 0; r < QR_PANEL_ROWS; r += both ? QR_PANEL_ROWS : VF32_N) {
             const struct linear_q8_tile_args p = {
                 .next = body + LINEAR_PREFETCH_L2_BYTES,
                 .next_lines = r ? 0 : qr_panel_block_bytes(f) / QR_CACHE_LINE_BYTES,
@@ -140,8 +182,10 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
                 .n_blocks = nb,
                 .offset_shift = linear_q8_offset_shift(f),
             };
-            if (m == 1 && LINEAR_Q8_PANEL_IS_VECTOR)
-                linear_q8_tile(linear_q8_kind(f) | LINEAR_Q8_PACKED, f, 1, 1, &p);
+            if (m == 1 && (both || LINEAR_Q8_PANEL_IS_VECTOR))
+                linear_q8_one_row(f, p, both ? 2 : 1);
+            else if (both)
+                linear_q8_vectors(f, p, m, pair);
             else if (linear_q8_one_by_one(f))
                 linear_q8_each_row(p, m, rows);
             else
@@ -151,9 +195,6 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
     }
     linear_store(a, i0, m, j0, QR_PANEL_ROWS, acc, LINEAR_Q8_LD);
 }
-
-/* p by pointer: copying so many fields would stall on the stores that have just written them. */
-typedef void linear_q8_pair_fn(const struct linear_q8_tile_args *p, size_t m);
 
 /* The same for the two panels from output j0 on. */
 QR_INLINE void linear_q8_skinny_pair(struct qr_panel_format f,
@@ -219,7 +260,7 @@ QR_INLINE void linear_q8_run(struct qr_panel_format f, const struct qr_linear_ke
             for (; j + 2 <= panels; j += 2)
                 linear_q8_skinny_pair(f, a, i0, m, j * QR_PANEL_ROWS, pair);
         for (; j < panels; j++)
-            linear_q8_skinny(f, a, i0, m, j * QR_PANEL_ROWS, skinny);
+            linear_q8_skinny(f, a, i0, m, j * QR_PANEL_ROWS, skinny, pair);
     }
 }
 
@@ -234,7 +275,7 @@ QR_INLINE void linear_q8_run(struct qr_panel_format f, const struct qr_linear_ke
         const struct linear_q8_tile_args *p, size_t m)                                             \
     {                                                                                              \
         const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
-        if (LINEAR_Q8_PANEL_IS_VECTOR)                                                             \
+        if (LINEAR_Q8_PANEL_IS_VECTOR || LINEAR_Q8_PANEL_IS_PAIR)                                  \
             linear_q8_pair_rows(f, *p, m);                                                         \
     }                                                                                              \
     void QR_KERNEL(linear_q8_##name)(const struct qr_linear_kernel_args *a)                        \

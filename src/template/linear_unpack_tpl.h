@@ -6,10 +6,15 @@
 
 enum { LINEAR_SCALES_LD = 2 * QR_PANEL_ROWS };
 
-/* Scales and minimums of a group of up to two adjacent panels, per sub-block of 32 (or 16) k. */
+/* Scales and minimums of a group of up to two adjacent panels, per sub-block of 32 (or 16) k.
+ * first: for codes split into magnitudes and signs (linear_q8_signs), which have no minimums, the
+ * first values of the integer sums. */
 struct linear_scales {
     _Alignas(64) float scale[16][LINEAR_SCALES_LD];
-    float min[16][LINEAR_SCALES_LD];
+    union {
+        float min[16][LINEAR_SCALES_LD];
+        int32_t first[16][LINEAR_SCALES_LD];
+    };
 };
 
 /* Codes of a group of one panel, one byte each, step by step. */
