@@ -151,7 +151,7 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
     switch (role) {
     case QR_W_REC_Q:
-        return required_if(!mamba1 && !wkv);
+        return required_if(!mamba1 && !wkv && !rg_lru);
     case QR_W_REC_K:
         return required_if(!mamba1 && !rg_lru);
     case QR_W_REC_MIX_K:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_roles.c - name, kind and shape of each weight role. */
+/* weight_roles.c - name and shape of each weight role. */
 #include "model/load/weight_roles.h"
 
 /* Number of rows or columns in terms of the configuration. */
@@ -256,116 +256,6 @@ static const struct {
     [QR_W_ALTUP_CORRECT] = { "altup_correct", STREAMS, STREAMS },
     [QR_W_ALTUP_SCALE] = { "altup_scale", NONE, HIDDEN },
 };
-
-bool qr_role_is_matrix(enum qr_weight_role role)
-{
-    switch (role) {
-    case QR_W_TOKEN_EMBD:
-    case QR_W_OUTPUT:
-    case QR_W_POS_EMBD:
-    case QR_W_TYPE_EMBD:
-    case QR_W_HEAD_DENSE:
-    case QR_W_POOLER:
-    case QR_W_CLASS_DENSE:
-    case QR_W_CLASS_OUT:
-    case QR_W_ENC_POS_EMBD:
-    case QR_W_CROSS_Q:
-    case QR_W_CROSS_K:
-    case QR_W_CROSS_V:
-    case QR_W_CROSS_O:
-    case QR_W_ATTN_Q:
-    case QR_W_ATTN_K:
-    case QR_W_ATTN_V:
-    case QR_W_ATTN_O:
-    case QR_W_ATTN_GATE:
-    case QR_W_ATTN_KEY_DT:
-    case QR_W_LATENT_Q_A:
-    case QR_W_LATENT_KV_A:
-    case QR_W_INDEX_Q:
-    case QR_W_INDEX_K:
-    case QR_W_INDEX_WEIGHTS:
-    case QR_W_REC_Q:
-    case QR_W_REC_K:
-    case QR_W_REC_V:
-    case QR_W_REC_Z:
-    case QR_W_REC_Z_A:
-    case QR_W_REC_DT:
-    case QR_W_REC_DT_A:
-    case QR_W_REC_BETA:
-    case QR_W_REC_X:
-    case QR_W_REC_OUT:
-    case QR_W_BLOCK_OUT:
-    case QR_W_MTP_PROJ:
-    case QR_W_FFN_GATE:
-    case QR_W_FFN_UP:
-    case QR_W_FFN_DOWN:
-    case QR_W_FFN_Z:
-    case QR_W_ROUTER:
-    case QR_W_SHARED_ROUTER:
-    case QR_W_SHARED_GATE:
-    case QR_W_SHARED_UP:
-    case QR_W_SHARED_DOWN:
-    case QR_W_PLE_EMBD:
-    case QR_W_PLE_PROJ:
-    case QR_W_PLE_GATE:
-    case QR_W_PLE_OUT:
-    case QR_W_LAUREL_LEFT:
-    case QR_W_LAUREL_RIGHT:
-    case QR_W_DENSE_0:
-    case QR_W_DENSE_1:
-    case QR_W_DENSE_2:
-    case QR_W_DENSE_3:
-        return true;
-    default:
-        return false;
-    }
-}
-
-bool qr_role_is_dense(enum qr_weight_role role)
-{
-    return role >= QR_W_DENSE_0 && role <= QR_W_DENSE_3_BIAS;
-}
-
-bool qr_role_is_stack(enum qr_weight_role role)
-{
-    return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
-           (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
-           role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
-           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED;
-}
-
-uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
-                            uint32_t layer)
-{
-    if (!qr_role_is_stack(role))
-        return 0;
-    if (role < QR_W_FIRST_LAYER_ROLE)
-        return cfg->altup.n_streams - 1;
-    if (role == QR_W_REC_GATE_I || role == QR_W_REC_GATE_A)
-        return cfg->recurrent.n_heads;
-    if (role == QR_W_ATTN_K_NORMS)
-        return cfg->layers[layer].n_kv_heads;
-    return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
-}
-
-bool qr_role_is_low_rank(enum qr_weight_role role)
-{
-    return role >= QR_W_LOW_RANK_Q_A && role <= QR_W_LOW_RANK_LAST;
-}
-
-bool qr_role_in_block(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
-{
-    if (role < QR_W_FIRST_LAYER_ROLE || cfg->layers[layer].mixer != QR_MIXER_SHARED_BLOCK)
-        return false;
-    return qr_role_is_low_rank(role) || (role >= QR_W_ATTN_Q && role <= QR_W_ATTN_O_BIAS) ||
-           (role >= QR_W_FFN_NORM && role <= QR_W_FFN_DOWN_BIAS) || role == QR_W_BLOCK_NORM;
-}
-
-uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
-{
-    const bool shared = qr_role_in_block(cfg, role, layer) && !qr_role_is_low_rank(role);
-    return shared ? cfg->layers[layer].block_owner : layer;
-}
 
 const char *qr_weight_role_name(enum qr_weight_role role)
 {

@@ -1,34 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weight_roles.h - name, kind and shape of each weight role. */
+/* weight_roles.h - name and shape of each weight role. */
 #ifndef QR_MODEL_LOAD_WEIGHT_ROLES_H
 #define QR_MODEL_LOAD_WEIGHT_ROLES_H
 #include "model/arch/weight_role.h"
-#include "model/config/config.h"
-#include <stdbool.h>
-#include <stdint.h>
+#include "model/load/role_kind.h"
 
 /* "attn_q", "ffn_norm" etc., for messages and listings; static text. */
 const char *qr_weight_role_name(enum qr_weight_role role);
-
-/* True if the weight is packed for matrix products; false for vectors and stacks. */
-bool qr_role_is_matrix(enum qr_weight_role role);
-
-/* Whether a role belongs to a dense layer behind the pooling of embeddings. */
-bool qr_role_is_dense(enum qr_weight_role role);
-
-/* True if the role has one weight per expert or per head. */
-bool qr_role_is_stack(enum qr_weight_role role);
-/* Number of weights of a stack in a layer; 0: not a stack. */
-uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
-                            uint32_t layer);
-
-/* True if the tensor of the role in a layer belongs to a shared block, or to its low-rank updates:
- * its name is that of any of the layers with the block. */
-bool qr_role_in_block(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
-/* True if the role is a low-rank update of another matrix. */
-bool qr_role_is_low_rank(enum qr_weight_role role);
-/* The layer whose weight a layer uses: the layer itself, but for those of a shared block. */
-uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
 
 /* *rows is 0 for vectors. */
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
