@@ -3,7 +3,6 @@
 #include "attention/forward.h"
 #include "attention/config.h"
 #include "attention/convert.h"
-#include "attention/key_selection.h"
 #include "attention/plan.h"
 #include "attention/work_item.h"
 #include "base/error.h"

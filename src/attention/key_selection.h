@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* key_selection.h - attention of each query to keys that were selected for it. */
+/* key_selection.h - keys that were selected for each query. */
 #ifndef QR_ATTENTION_KEY_SELECTION_H
 #define QR_ATTENTION_KEY_SELECTION_H
 #include "attention/types.h"
@@ -20,11 +20,5 @@ static inline const uint64_t *qr_key_selection_row(const struct qr_key_selection
     const size_t head = (size_t)kv_head * s->n_heads / n_kv_heads;
     return s->bits + (token * s->n_heads + head) * s->words;
 }
-
-/* quire_attention_part with a selection; NULL: all keys. Both give the same bits where a selection
- * has every visible key. */
-void qr_attention_part_selected(struct quire_plan *plan, const struct quire_attention_args *args,
-                                const struct qr_key_selection *selection,
-                                const struct quire_team *team);
 
 #endif

@@ -170,7 +170,7 @@ QR_INLINE void linear_q8_unpack_panel(struct qr_panel_format f, const uint8_t *b
                                       size_t n_blocks, struct linear_q8_unpacked *u, int32_t *first)
 {
 #if defined(VI32_PAIRS)
-    if (linear_full_bytes(f)) {
+    if (linear_q8_signs(linear_q8_kind(f))) {
         linear_q8_unpack_signs(f, body, n_blocks, (uint8_t *)u, first);
         return;
     }

@@ -29,7 +29,8 @@ enum linear_q8_kind {
 QR_INLINE bool linear_q8_signs(int kind)
 {
 #if defined(VI32_PAIRS)
-    return (kind & LINEAR_Q8_FULL) && !(kind & LINEAR_Q8_PACKED);
+    /* the first values take the place of minimums */
+    return (kind & LINEAR_Q8_FULL) && !(kind & (LINEAR_Q8_PACKED | LINEAR_Q8_MIN));
 #else
     (void)kind;
     return false;

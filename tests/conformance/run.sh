@@ -136,7 +136,7 @@ adapters) # LoRA adapters on their models in both formats, within 1e-3
     ;;
 invariance)
     # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same
-    for f in llama gemma3_text gemma3n_text gemma4_text phi3 bloom cohere2 deepseek_v2_lite apertus bitnet granite_swa deepseek_v32 glm_moe_dsa
+    for f in llama gemma3_text gemma3n_text gemma4_text phi3 bloom cohere2 deepseek_v2_lite apertus bitnet granite_swa deepseek_v32 glm_moe_dsa \
         longcat_flash minimax_m3_text diffllama doge $families_encoder; do
         first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || failed=1
         for options in "--threads 2" "--threads 3 --chunk 16" "--threads 7 --chunk 1" "--chunk 64 --block-size 16" "--block-size 128"; do

@@ -8,5 +8,6 @@
 QR_KERNELS(X)
 #undef X
 QR_DECLARE_INIT(emulated, )
+void qr_init_linear_q8_emulated(struct qr_kernels *k);
 
 #endif

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* emulated_linear.c - the linear templates over emulated vectors, for any host and sanitizers. */
+/* emulated_linear.c - the linear templates over emulated vectors, for any host and sanitizers;
+ * those of int8 activations are in a file of their own, so that they compile at the same time. */
 #include "emulated.h"
 #include "simd/vec_scalar.h"
 #define QR_ISA            emulated
 #define LINEAR_FLOAT_ROWS 4
 #define LINEAR_FLOAT_VECS 2
-#define LINEAR_Q8_ROWS    4
-#define LINEAR_Q8_VECS    8
-#include "template/linear_act_tpl.h"
 #include "template/linear_dequant_tpl.h"
 #include "template/linear_native_tpl.h"
 #include "template/linear_panels_tpl.h"
-#include "template/linear_q8_tpl.h"
 
 void qr_init_linear_emulated(struct qr_kernels *k)
 {
@@ -23,7 +20,5 @@ void qr_init_linear_emulated(struct qr_kernels *k)
 #define X(name, ...) QR_SET_KERNEL(k, linear_f32_##name, emulated);
     QR_QUANT_TYPES(X)
 #undef X
-#define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, emulated);
-    QR_INTEGER_TYPES(X)
-#undef X
+    qr_init_linear_q8_emulated(k);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_attn_cascade.c - cascades give the same bits as each sequence computed alone. */
-#include "attention/key_selection.h"
+#include "attention/forward.h"
 #include "base/team.h"
 #include "kernels/dispatch.h"
 #include "test_plan.h"

@@ -90,7 +90,7 @@ static void nodes(void **state)
     expect_corrupt(&c, true, "a node has a wrong parent");
     c = begin();
     c.present[0] = 2;
-    expect_corrupt(&c, true, "a node lacks a KV group");
+    expect_corrupt(&c, true, "a flag of a node is not 0 or 1");
     c = begin();
     c.present[0] = 0;
     expect_corrupt(&c, true, "its parts do not add up to its size");

@@ -2,6 +2,7 @@
 /* test_gguf_types.c - GGUF keys with values of a wrong type, or with values that mean the default;
  * tensors that are part of the configuration. */
 #include "test_gguf_model.h"
+#include <math.h>
 #include <quire/model.h>
 
 #define LEN(array) (sizeof(array) / sizeof *(array))
@@ -161,7 +162,7 @@ static void test_arrays(void **state)
     const struct entry window[] = {
         { "bert.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
         { "bert.attention.sliding_window", QR_GGUF_U32, 8, NULL },
-        { "bert.attention.sliding_window_pattern", QR_GGUF_ARRAY, 0, "0110" },
+        { "bert.attention.sliding_window_pattern", QR_GGUF_ARRAY, 0, "0210" },
     };
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -223,7 +224,7 @@ static void test_rope_tensors(void **state)
                                          { "rope_factors_short.weight", 8, 2 },
                                          { "rope_freqs.weight", 8, 3 } };
     const struct entry_tensor wrong[] = { { "rope_factors_long.weight", 7, 4 } };
-    const struct entry_tensor infinite[] = { { "rope_freqs.weight", 8, 1e30f } };
+    const struct entry_tensor infinite[] = { { "rope_freqs.weight", 8, INFINITY } };
     const struct entry original[] = {
         { "phi3.rope.scaling.original_context_length", QR_GGUF_U32, 128, NULL },
     };

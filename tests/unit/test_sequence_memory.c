@@ -37,7 +37,7 @@ static void make_memory(struct qr_sequence_memory *m, struct quire_kv_cache *kv,
 static struct qr_sequence *begin(struct qr_sequence_memory *m, const int32_t *tokens, uint32_t n,
                                  uint64_t salt, uint32_t variant)
 {
-    const struct qr_sequence_prefix prefix = { tokens, n, salt, variant };
+    const struct qr_sequence_prefix prefix = { tokens, n, salt, variant, 0 };
     struct qr_sequence *s = qr_sequence_begin(m, &prefix);
     assert_non_null(s);
     return s;
@@ -131,7 +131,7 @@ static void test_prefix_length(void **state)
     qr_sequence_end(&m, &m.sequences[0], tokens, false);
     assert_int_equal(begin(&m, tokens, N, 0, 1)->n_tokens, 0);
     qr_sequence_end(&m, &m.sequences[0], tokens, false);
-    const struct qr_sequence_prefix all = { tokens, N, 0, 0 };
+    const struct qr_sequence_prefix all = { tokens, N, 0, 0, 0 };
     assert_int_equal(qr_sequence_cached(&m, &all), N);
     qr_sequence_memory_free(&m);
     quire_kv_destroy(kv);

@@ -20,6 +20,7 @@ enum { MAX_BYTES = 4096, TAIL = 64 };
         struct quire_plan_params: QR_SIZE_TO(struct quire_plan_params, allocator),                 \
         struct quire_dense_params: QR_SIZE_TO(struct quire_dense_params, allocator),               \
         struct quire_dense_batch: QR_SIZE_TO(struct quire_dense_batch, v_head_stride),             \
+        struct quire_model_params: QR_SIZE_TO(struct quire_model_params, pack_cache),              \
         struct quire_forward_args: QR_SIZE_TO(struct quire_forward_args, hidden),                  \
         struct quire_encode_args: QR_SIZE_TO(struct quire_encode_args, cross_slot_mapping),        \
         struct quire_context_params: QR_SIZE_TO(struct quire_context_params, expand_latent_from),  \

@@ -2,6 +2,7 @@
 /* layer_attention.c - the self-attention sublayer: norm, QKV projections, q/k norm, RoPE, cache
  * write, attention, output projection. */
 #include "model/forward/layer_attention.h"
+#include "attention/forward.h"
 #include "base/threads.h"
 #include "kv/write.h"
 #include "model/forward/layer_index.h"

@@ -2,6 +2,7 @@
 /* layer_latent.c - latent attention (MLA): down and up projections, norms, RoPE, cache write of
  * latent rows, and absorbed attention over them (quire/mla.h). */
 #include "model/forward/layer_latent.h"
+#include "attention/forward.h"
 #include "base/threads.h"
 #include "linear/batched.h"
 #include "model/forward/latent_expand.h"

@@ -3,6 +3,8 @@
  * main tensors. */
 #include "model/load/quantized_bind.h"
 #include "base/error.h"
+#include "model/load/quantized_float.h"
+#include "model/load/quantized_integer.h"
 #include <stdio.h>
 #include <string.h>
 

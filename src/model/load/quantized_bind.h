@@ -48,14 +48,4 @@ quire_status qr_quantized_integer_type(struct qr_quantized_build *b, unsigned bi
 /* Reads g_idx, the group of each column, into out->order unless it ascends. */
 quire_status qr_quantized_order(struct qr_quantized_build *b, int64_t number);
 
-/* Methods whose main tensor's name ends with these; each fills out. */
-quire_status qr_quantized_gptq(struct qr_quantized_build *b, const struct qr_safetensor *qweight);
-quire_status qr_quantized_awq(struct qr_quantized_build *b, const struct qr_safetensor *qweight);
-quire_status qr_quantized_fp8(struct qr_quantized_build *b, const struct qr_safetensor *weight);
-quire_status qr_quantized_packed(struct qr_quantized_build *b, const struct qr_safetensor *packed);
-quire_status qr_quantized_int8(struct qr_quantized_build *b, const struct qr_safetensor *weight);
-quire_status qr_quantized_mxfp4(struct qr_quantized_build *b, const struct qr_safetensor *blocks);
-quire_status qr_quantized_nf4(struct qr_quantized_build *b, const struct qr_safetensor *state);
-quire_status qr_quantized_llm_int8(struct qr_quantized_build *b, const struct qr_safetensor *scb);
-
 #endif

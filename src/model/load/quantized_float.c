@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quantized_float.c - matrices of small floating-point codes: FP8, MXFP4, NF4. */
+#include "model/load/quantized_float.h"
 #include "base/error.h"
 #include "base/half.h"
 #include "format/json.h"
 #include "kernels/kernels_linear.h"
-#include "model/load/quantized_bind.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* quantized_integer.c - matrices of 4-bit and 8-bit integers: GPTQ, AWQ, compressed-tensors,
  * LLM.int8. */
+#include "model/load/quantized_integer.h"
 #include "base/error.h"
-#include "model/load/quantized_bind.h"
 
 /* ---- GPTQ and AWQ: words, scales [groups][rows] */
 
