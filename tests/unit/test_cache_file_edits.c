@@ -46,7 +46,7 @@ static struct cache begin(void)
     return c;
 }
 
-/* Restores the changed file, with right checksums of the header and, if asked for, of the table. */
+/* Restores the changed file, with right checksums of the header and, with `table`, of the table. */
 static void expect_corrupt(const struct cache *c, bool table, const char *text)
 {
     struct quire_engine_params ep = tiny_params();

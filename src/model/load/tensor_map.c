@@ -450,6 +450,10 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
                                  struct quire_error *err)
 {
     const size_t n = qr_weights_source_count(w);
+    /* each layer has a tensor; the map must not be larger than the file that asks for it */
+    if (n < qr_model_total_layers(&w->config))
+        return qr_fail(err, QUIRE_E_FORMAT, "the model has %u layers, and only %zu tensors",
+                       qr_model_total_layers(&w->config), n);
     w->tensor_map_size =
         qr_tensor_map_index(QR_W_FIRST_LAYER_ROLE, qr_model_total_layers(&w->config));
     w->tensor_map = qr_calloc(w->allocator, w->tensor_map_size, sizeof *w->tensor_map);
