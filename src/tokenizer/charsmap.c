@@ -135,10 +135,12 @@ quire_status qr_charsmap_normalize(struct qr_encoder *e, const uint8_t **text, s
         i += longest ? longest : size;
         if (longest)
             size = strlen(piece); /* the last byte of the map is 0 */
-        if (!qr_bytes_reserve(e->t->a, b, size))
-            return qr_encoder_nomem(e);
-        memcpy(b->data + b->size, piece, size);
-        b->size += size;
+        if (size) {
+            if (!qr_bytes_reserve(e->t->a, b, size))
+                return qr_encoder_nomem(e);
+            memcpy(b->data + b->size, piece, size);
+            b->size += size;
+        }
         /* a key may end inside a character in a damaged map */
         while (i < *n && qr_utf8_is_continuation((*text)[i]))
             i++;

@@ -6,14 +6,18 @@
 #include "engine/cache_identity.h"
 #include "test_cache_file.h"
 
+/* The table lies at any place of the file. */
+typedef struct qr_cache_file_node unaligned_node __attribute__((aligned(1)));
+typedef int32_t unaligned_token __attribute__((aligned(1)));
+
 /* A cache file in memory and its parts. */
 struct cache {
     uint8_t *data;
     size_t size;
     struct qr_cache_file_header *header;
-    struct qr_cache_file_node *nodes;
+    unaligned_node *nodes;
     uint8_t *table, *present;
-    int32_t *tokens;
+    unaligned_token *tokens;
 };
 
 static uint8_t good[MAX_CACHE_FILE], bytes[MAX_CACHE_FILE];
@@ -40,9 +44,9 @@ static struct cache begin(void)
     c.table = bytes + sizeof *c.header + c.header->identity_bytes;
     /* one KV group, which has a window */
     assert_true(qr_cache_file_lay_out(c.header->n_nodes, 1, c.header->n_tokens, 0, &t));
-    c.nodes = (struct qr_cache_file_node *)(void *)c.table;
+    c.nodes = (unaligned_node *)(void *)c.table;
     c.present = c.table + t.present;
-    c.tokens = (int32_t *)(void *)(c.table + t.tokens);
+    c.tokens = (unaligned_token *)(void *)(c.table + t.tokens);
     return c;
 }
 

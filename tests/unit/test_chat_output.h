@@ -17,7 +17,8 @@ struct joined_text {
 static inline void joined_add(struct joined_text *t, const char *text, size_t size)
 {
     t->text = realloc(t->text, t->size + size + 1);
-    memcpy(t->text + t->size, text, size);
+    if (size) /* text may be NULL */
+        memcpy(t->text + t->size, text, size);
     t->size += size;
     t->text[t->size] = 0;
 }

@@ -162,7 +162,7 @@ void qr_call_name(struct quire_chat_output *o, const char *name, size_t size)
     c->name.size = 0;
     if (!qr_bytes_append(o->allocator, &c->name, name, size))
         qr_emit_nomem(o);
-    if (memchr(name, 0, size) ||
+    if ((size && memchr(name, 0, size)) ||
         (o->tools_given && !o->call_guess && !qr_tools_find(&o->tools, name, size)))
         o->call_dropped = true;
 }
@@ -170,7 +170,7 @@ void qr_call_name(struct quire_chat_output *o, const char *name, size_t size)
 void qr_call_id(struct quire_chat_output *o, const char *id, size_t size)
 {
     struct qr_output_call *const c = qr_call_current(o);
-    if (o->call_announced || c->id.size > 0 || memchr(id, 0, size))
+    if (o->call_announced || c->id.size > 0 || size == 0 || memchr(id, 0, size))
         return;
     if (!qr_bytes_append(o->allocator, &c->id, id, size))
         qr_emit_nomem(o);
