@@ -109,49 +109,12 @@ typedef void linear_q8_skinny_fn(struct linear_q8_tile_args p, size_t m);
 /* p by pointer: copying so many fields would stall on the stores that have just written them. */
 typedef void linear_q8_pair_fn(const struct linear_q8_tile_args *p, size_t m);
 
-/* clang 14 compiles the tiles of several rows of IQ1_S for AVX2 so that rows after the first differ
- * from those of other calls (tests/kerncheck); tiles of one row are right. */
-QR_INLINE bool linear_q8_one_by_one(struct qr_panel_format f)
-{
-#if defined(__clang__)
-    return f.scales == QR_SCALE_N8_DELTA;
-#else
-    (void)f;
-    return false;
-#endif
-}
-
-QR_INLINE void linear_q8_each_row(struct linear_q8_tile_args p, size_t m, linear_q8_skinny_fn *rows)
-{
-    for (size_t i = 0; i < m; i++) {
-        rows(p, 1);
-        linear_q8_next_rows(&p, 1);
-        p.next_lines = 0;
-    }
-}
-
 /* One row of a packed group, of up to LINEAR_Q8_VECS vectors of a panel. */
 QR_INLINE void linear_q8_one_row(struct qr_panel_format f, struct linear_q8_tile_args p, int vecs)
 {
     QR_UNROLL_16 (int v = 1; v < vecs; v++)
         p.w[v] = p.w[0] + (size_t)v * 4 * VF32_N;
     linear_q8_tile(linear_q8_kind(f) | LINEAR_Q8_PACKED, f, 1, vecs, &p);
-}
-
-/* m > 1 rows of one packed group of a panel of two vectors. */
-QR_INLINE void linear_q8_vectors(struct qr_panel_format f, struct linear_q8_tile_args p, size_t m,
-                                 linear_q8_pair_fn *pair)
-{
-    p.w[LINEAR_Q8_VECS - 1] = p.w[0] + 4 * VF32_N;
-    if (!linear_q8_one_by_one(f)) {
-        pair(&p, m);
-        return;
-    }
-    for (size_t i = 0; i < m; i++) {
-        pair(&p, 1);
-        linear_q8_next_rows(&p, 1);
-        p.next_lines = 0;
-    }
 }
 
 /* Rows [i0, i0 + m) times the panel from output j0 on. */
@@ -171,7 +134,7 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
         linear_unpack_scales(f, group, nb, &scales, 0);
         const bool both = linear_q8_pairs_vectors(f, m);
         for (size_t r = 0; r < QR_PANEL_ROWS; r += both ? QR_PANEL_ROWS : VF32_N) {
-            const struct linear_q8_tile_args p = {
+            struct linear_q8_tile_args p = {
                 .next = body + LINEAR_PREFETCH_L2_BYTES,
                 .next_lines = r ? 0 : qr_panel_block_bytes(f) / QR_CACHE_LINE_BYTES,
                 .w = { body + 4 * r },
@@ -184,11 +147,10 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
             };
             if (m == 1 && (both || LINEAR_Q8_PANEL_IS_VECTOR))
                 linear_q8_one_row(f, p, both ? 2 : 1);
-            else if (both)
-                linear_q8_vectors(f, p, m, pair);
-            else if (linear_q8_one_by_one(f))
-                linear_q8_each_row(p, m, rows);
-            else
+            else if (both) {
+                p.w[LINEAR_Q8_VECS - 1] = p.w[0] + 4 * VF32_N;
+                pair(&p, m);
+            } else
                 rows(p, m);
         }
         group += qr_panel_group_bytes(f, nb);
