@@ -44,7 +44,7 @@ QR_INLINE size_t linear_q8_step_bytes(int kind)
 
 enum {
     LINEAR_Q8_SKINNY_ROWS = 8, /* skinny GEMM: rows that are multiplied with packed codes at once */
-    LINEAR_Q8_LD = LINEAR_SCALES_LD,
+    LINEAR_Q8_LD = LINEAR_Q8_VECS * VF32_N, /* row stride of the accumulators: whole panels */
     LINEAR_Q8_MAX_ROWS =
         LINEAR_Q8_ROWS > LINEAR_Q8_SKINNY_ROWS ? LINEAR_Q8_ROWS : LINEAR_Q8_SKINNY_ROWS,
 };
@@ -353,11 +353,11 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
             }
         }
         linear_q8_sub(kind, f, rows, vecs, p, &w, a, 0, scale, shift, acc);
-        scale += LINEAR_Q8_LD;
+        scale += LINEAR_SCALES_LD;
         if (kind & LINEAR_Q8_SUB16) {
             LINEAR_LOAD_BARRIER;
             linear_q8_sub(kind, f, rows, vecs, p, &w, a, 1, scale, shift, acc);
-            scale += LINEAR_Q8_LD;
+            scale += LINEAR_SCALES_LD;
         }
         QR_UNROLL_16 (int v = 0; v < vecs; v++)
             w.at[v] += block, w.delta[v] = vi32_shr(w.delta[v], 4); /* four entries per block */

@@ -92,12 +92,12 @@ QR_INLINE void tiles_scale(int kind, const struct linear_q8_tile_args *p, size_t
 {
     enum { MIN_AT = 16 * LINEAR_SCALES_LD };
     const size_t per_block = kind & LINEAR_Q8_SUB16 ? 2 : 1;
-    const float *scale = p->scale + s * LINEAR_Q8_LD + panel * QR_PANEL_ROWS;
+    const float *scale = p->scale + s * LINEAR_SCALES_LD + panel * QR_PANEL_ROWS;
     float *at = p->acc + panel * QR_PANEL_ROWS;
     vf32 acc[TILE];
     QR_UNROLL_16 (int r = 0; r < TILE; r++)
         acc[r] = vf32_load(at + r * LINEAR_Q8_LD);
-    for (size_t i = 0; i < n; i++, s++, scale += LINEAR_Q8_LD) {
+    for (size_t i = 0; i < n; i++, s++, scale += LINEAR_SCALES_LD) {
         const struct qr_q8_block *a = p->q + s / per_block;
         const vf32 dw = vf32_load(scale);
         QR_UNROLL_16 (int r = 0; r < TILE; r++) {
