@@ -172,6 +172,7 @@ static const char *const golden_dirs[] = {
     "modernbert",
     "t5",
     "bart",
+    "t5gemma",
     "deepseek_v2",
     "deepseek_v2_lite",
     "deepseek_v3",

@@ -80,6 +80,7 @@ struct qr_arch {
     bool sub_norms;            /* see qr_model_config */
     bool scaled_embedding;     /* embeddings are multiplied by sqrt(hidden) */
     bool bf16_embedding_scale; /* that factor is rounded to bf16 */
+    bool encoder_embedding;    /* the encoder has token embeddings of its own */
     bool unscaled_attention;   /* scores are plain dot products */
     bool learned_positions;
     uint32_t position_offset;
@@ -110,6 +111,12 @@ struct qr_arch {
     const char *const *ignored_tensors; /* that change no result; '*' as in qr_ignored_key */
 
     /* Hugging Face files */
+    /* encoder and decoder are objects of config.json with the keys of a whole model (T5Gemma) */
+    bool hf_stacks;
+    /* Up to the major version of Transformers before this one, tokens of an encoder see those fewer
+     * than sliding_window away; from this one on, also those just that far. quire computes files as
+     * the version that wrote them does; 0: no such change */
+    uint32_t hf_wider_encoder_since;
     enum qr_window_rule hf_window;
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;

@@ -111,6 +111,7 @@
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
     X(t5)                                                                                          \
+    X(t5gemma)                                                                                     \
     X(vaultgemma)                                                                                  \
     X(xverse)                                                                                      \
     X(youtu)                                                                                       \

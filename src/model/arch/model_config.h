@@ -29,8 +29,8 @@ enum qr_norm_kind {
 
 /* n1, n2: norms of a sublayer's input (roles ATTN_NORM, FFN_NORM); p1, p2: norms of its output
  * (ATTN_POST_NORM, FFN_POST_NORM). Every "+=" is scaled by residual_scale. In decoder layers of an
- * encoder-decoder, which must be PRE_NORM or POST_NORM, cross attention is a sublayer of the same
- * form between the two, with norms CROSS_NORM and CROSS_POST_NORM. */
+ * encoder-decoder, which must be PRE_NORM, SANDWICH_NORM or POST_NORM, cross attention is a
+ * sublayer of the same form between the two, with norms CROSS_NORM and CROSS_POST_NORM. */
 enum qr_block_kind {
     QR_BLOCK_PRE_NORM,       /* x += attn(n1(x));      x += ffn(n2(x))       Llama, Qwen, GPT-2 */
     QR_BLOCK_SANDWICH_NORM,  /* x += p1(attn(n1(x)));  x += p2(ffn(n2(x)))   Gemma 2, 3, GLM-4 */
@@ -386,6 +386,7 @@ struct qr_model_config {
     bool learned_positions;
     uint32_t position_offset; /* row of the position table = position + this */
     bool embedding_norm;
+    bool encoder_embedding; /* the encoder has token embeddings of its own */
     uint32_t n_token_types;
     bool tied_embeddings; /* the LM head is the token embedding */
     bool no_lm_head;      /* an encoder without LM head: it computes no logits */

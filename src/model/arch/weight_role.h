@@ -23,7 +23,8 @@ enum qr_weight_role {
     QR_W_HEAD_NORM_BIAS,
     QR_W_POOLER, /* [hidden][hidden] */
     QR_W_POOLER_BIAS,
-    QR_W_ENC_POS_EMBD, /* ENC_*: encoder of an encoder-decoder */
+    QR_W_ENC_TOKEN_EMBD, /* ENC_*: encoder of an encoder-decoder */
+    QR_W_ENC_POS_EMBD,
     QR_W_ENC_EMBD_NORM,
     QR_W_ENC_EMBD_NORM_BIAS,
     QR_W_ENC_OUTPUT_NORM,

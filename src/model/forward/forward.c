@@ -44,7 +44,7 @@ static const float *given_embedding(const struct qr_step *s, size_t r)
 static void embed_token(const struct qr_step *s, size_t r, float *x)
 {
     const size_t token = (size_t)s->args->token_ids[r];
-    qr_packed_unpack_row(s->ctx->model->global.mat[QR_W_TOKEN_EMBD], token, x);
+    qr_packed_unpack_row(s->ctx->model->global.mat[s->stack.embedding], token, x);
     qr_adapter_embed(s, r, token, x);
 }
 

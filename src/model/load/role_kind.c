@@ -13,6 +13,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_POOLER:
     case QR_W_CLASS_DENSE:
     case QR_W_CLASS_OUT:
+    case QR_W_ENC_TOKEN_EMBD:
     case QR_W_ENC_POS_EMBD:
     case QR_W_CROSS_Q:
     case QR_W_CROSS_K:

@@ -311,6 +311,8 @@ static enum qr_presence global_presence(const struct qr_model_config *c, enum qr
         return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
         return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
+    case QR_W_ENC_TOKEN_EMBD:
+        return required_if(c->encoder_embedding);
     case QR_W_POS_EMBD:
         return required_if(c->learned_positions);
     case QR_W_ENC_POS_EMBD:

@@ -84,6 +84,7 @@ static const struct {
     [QR_W_HEAD_NORM_BIAS] = { "head_norm_bias", NONE, HIDDEN },
     [QR_W_POOLER] = { "pooler", HIDDEN, HIDDEN },
     [QR_W_POOLER_BIAS] = { "pooler_bias", NONE, HIDDEN },
+    [QR_W_ENC_TOKEN_EMBD] = { "enc_token_embd", VOCAB, HIDDEN },
     [QR_W_ENC_POS_EMBD] = { "enc_pos_embd", POSITIONS, HIDDEN },
     [QR_W_ENC_EMBD_NORM] = { "enc_embd_norm", NONE, HIDDEN },
     [QR_W_ENC_EMBD_NORM_BIAS] = { "enc_embd_norm_bias", NONE, HIDDEN },
