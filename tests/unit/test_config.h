@@ -197,6 +197,7 @@ static const char *const golden_dirs[] = {
     "recurrent_gemma",
     "rwkv",
     "zamba2",
+    "zaya",
     "eurobert",
     "arcee",
     "cwm",

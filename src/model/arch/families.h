@@ -115,6 +115,7 @@
     X(vaultgemma)                                                                                  \
     X(xverse)                                                                                      \
     X(youtu)                                                                                       \
-    X(zamba2)
+    X(zamba2)                                                                                      \
+    X(zaya)
 
 #endif

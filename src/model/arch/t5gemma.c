@@ -23,7 +23,7 @@ static const struct qr_hf_default defaults[] = {
 };
 
 static const struct qr_ignored_key ignored_keys[] = {
-    { "vocab_size", NULL }, /* of the file; those of the stacks count */
+    { "vocab_size", NULL },                  /* of the file; those of the stacks count */
     { "cross_attention_hidden_size", NULL }, /* a copy of the encoder's hidden_size */
     { "classifier_dropout_rate", NULL },     /* training */
     { 0 },

@@ -5,6 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/hf_classifier.h"
+#include "model/config/hf_conv_attention.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
@@ -289,6 +290,7 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
+    QR_TRY(qr_hf_read_conv_attention(h));
     return qr_hf_read_classifier(h);
 }
 
