@@ -158,7 +158,7 @@ invariance)
     ;;
 onednn)
     for options in "" "--threads 3 --chunk 7" "--isa avx2"; do
-        for f in llama gemma2_q32 phi3 bert t5; do check "$eval" golden --linear onednn $options "$golden/$f"; done
+        for f in llama gemma2_q32 phi3 bert t5 t5gemma zaya; do check "$eval" golden --linear onednn $options "$golden/$f"; done
     done
     # oneDNN supports bf16 on some CPUs only; 69: not supported
     said=$("$eval" golden --linear onednn --compute native --gguf "$golden/gguf/llama-bf16.gguf" "$golden/llama" 2>&1)
