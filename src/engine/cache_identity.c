@@ -68,6 +68,8 @@ static void hash_scalars(uint64_t *h, const struct qr_model_config *c)
     HASH(*h, c->temperature_everywhere);
     HASH(*h, c->qk_norm_after_rope);
     HASH(*h, c->moe.sparsemixer_margin);
+    if (c->conv_attention.channel_taps)
+        HASH(*h, c->conv_attention);
     for (uint32_t i = 0; i < c->n_layers; i++) {
         HASH(*h, c->layers[i].window);
         HASH(*h, c->layers[i].rope);

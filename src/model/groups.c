@@ -252,6 +252,7 @@ void qr_model_free_groups(struct quire_model *m)
 struct qr_stack qr_model_decoder_stack(const struct quire_model *m)
 {
     return (struct qr_stack){ .end = qr_model_decodes(m) ? m->config->n_layers : 0,
+                              .embedding = QR_W_TOKEN_EMBD,
                               .positions = QR_W_POS_EMBD,
                               .embd_norm = QR_W_EMBD_NORM,
                               .embd_norm_bias = QR_W_EMBD_NORM_BIAS,
@@ -268,6 +269,8 @@ struct qr_stack qr_model_encoder_stack(const struct quire_model *m)
     if (m->config->kind == QR_MODEL_ENCODER_DECODER)
         s = (struct qr_stack){ .first = m->config->n_layers,
                                .end = qr_model_total_layers(m->config),
+                               .embedding = m->config->encoder_embedding ? QR_W_ENC_TOKEN_EMBD
+                                                                         : QR_W_TOKEN_EMBD,
                                .positions = QR_W_ENC_POS_EMBD,
                                .embd_norm = QR_W_ENC_EMBD_NORM,
                                .embd_norm_bias = QR_W_ENC_EMBD_NORM_BIAS,

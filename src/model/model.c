@@ -171,9 +171,11 @@ static const char *main_weight_type(const struct quire_model *m)
 static uint64_t lookup_bytes(const struct quire_model *m)
 {
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD],
+                           *encoder = m->global.mat[QR_W_ENC_TOKEN_EMBD],
                            *per_layer = m->global.mat[QR_W_PLE_EMBD];
     const bool is_head = !m->config->no_lm_head && table == qr_model_head(m);
-    return (table && !is_head ? table->bytes : 0) + (per_layer ? per_layer->bytes : 0);
+    return (table && !is_head ? table->bytes : 0) + (encoder ? encoder->bytes : 0) +
+           (per_layer ? per_layer->bytes : 0);
 }
 
 /* Bytes of weights that one token reads. A head of multi-token prediction reads the output matrix

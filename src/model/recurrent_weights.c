@@ -108,10 +108,30 @@ static quire_status prepare_slopes(struct quire_model *m, uint32_t i, struct qui
     return QUIRE_OK;
 }
 
+/* Convolutional attention: transposes [channels][taps] to [taps][channels]. */
+static quire_status prepare_attention_conv(struct quire_model *m, uint32_t i,
+                                           struct quire_error *err)
+{
+    const size_t taps = m->config->conv_attention.channel_taps,
+                 width = (size_t)qr_conv_attention_width(&m->config->layers[i]);
+    struct qr_model_layer *layer = &m->layers[i];
+    float *conv = reserve(m, taps, width, err);
+    if (!conv)
+        return QUIRE_E_NOMEM;
+    for (size_t c = 0; c < width; c++)
+        for (size_t t = 0; t < taps; t++)
+            conv[t * width + c] = layer->vec[QR_W_ATTN_CONV][c * taps + t];
+    layer->recurrent.conv = conv;
+    layer->recurrent.conv_bias = layer->vec[QR_W_ATTN_CONV_BIAS];
+    return QUIRE_OK;
+}
+
 quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_error *err)
 {
     const struct qr_recurrent_config *r = &m->config->recurrent;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
+        if (qr_layer_convolves(m->config, &m->config->layers[i]))
+            QR_TRY(prepare_attention_conv(m, i, err));
         if (!qr_layer_recurs(&m->config->layers[i]))
             continue;
         if (r->conv_taps)

@@ -11,26 +11,51 @@ static uint64_t align_floats(uint64_t n)
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
-quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err)
+/* Floats of the two parts of a layer's state. */
+struct parts {
+    uint64_t tail, state;
+};
+
+/* Convolutional attention: the last inputs of both convolutions, and of the delayed values. */
+static struct parts conv_attention_parts(const struct qr_model_config *c,
+                                         const struct qr_layer_config *l)
 {
-    const struct qr_recurrent_config *r = &m->config->recurrent;
+    const struct qr_conv_attention_config *a = &c->conv_attention;
+    const uint64_t width = qr_conv_attention_width(l);
+    return (struct parts){ align_floats((a->channel_taps - 1) * width),
+                           align_floats((a->head_taps - 1) * width +
+                                        (uint64_t)l->n_kv_heads * l->v_head_dim / 2) };
+}
+
+static struct parts recurrent_parts(const struct qr_model_config *c)
+{
+    const struct qr_recurrent_config *r = &c->recurrent;
     /* the validator bounds every factor: no product below overflows 64 bits */
     const bool wkv = r->kind == QR_RECURRENT_WKV;
-    const uint64_t tail =
-        r->conv_taps ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1))
-        : wkv        ? align_floats(2 * (uint64_t)m->config->hidden_size) /* of two sublayers */
-                     : 0;
+    const uint64_t tail = r->conv_taps
+                              ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1))
+                          : wkv ? align_floats(2 * (uint64_t)c->hidden_size) /* of two sublayers */
+                                : 0;
     const uint64_t state =
         r->kind == QR_RECURRENT_SHORT_CONV
             ? 0
             : align_floats((wkv ? 3 : 1) * (uint64_t)r->n_heads * r->key_dim * r->value_dim);
+    return (struct parts){ tail, state };
+}
+
+quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err)
+{
     uint64_t floats = 0;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
-        if (!qr_layer_recurs(&m->config->layers[i]))
+        const struct qr_layer_config *l = &m->config->layers[i];
+        const bool convolves = qr_layer_convolves(m->config, l);
+        if (!convolves && !qr_layer_recurs(l))
             continue;
+        const struct parts n =
+            convolves ? conv_attention_parts(m->config, l) : recurrent_parts(m->config);
         m->layers[i].recurrent.tail = (size_t)floats;
-        m->layers[i].recurrent.state = (size_t)(floats + tail);
-        floats += tail + state;
+        m->layers[i].recurrent.state = (size_t)(floats + n.tail);
+        floats += n.tail + n.state;
         m->n_recurrent++;
         if (floats > SIZE_MAX / sizeof(float))
             return qr_fail(err, QUIRE_E_LIMIT,

@@ -4,19 +4,21 @@
 #include "test_encoder.h"
 #include <math.h>
 
-static const char *const names[] = { "t5", "bart" };
+static const char *const names[] = { "t5", "bart", "t5gemma" };
+enum { N_NAMES = sizeof names / sizeof *names };
 
 enum { BLOCKS = 40, SOURCE = 45, TARGET = 37, PER_SEQ = 8 /* blocks */ };
 
-/* Sequence i has blocks 8 i .. 8 i + 7 of the decoder's group, and the blocks of its source in the
- * cross group. */
+/* Sequence i has blocks 8 i .. 8 i + 7 of the decoder's groups, and the blocks of its source in the
+ * cross group, which is the last one. */
 struct scene {
     struct world w;
     int32_t ids[MAX_SEQS][128];
-    int32_t tables[2][MAX_SEQS * PER_SEQ]; /* per KV group */
-    int64_t slots[2][MAX_TOKENS];
+    int32_t tables[MAX_GROUPS][MAX_SEQS * PER_SEQ]; /* per KV group */
+    int64_t slots[MAX_GROUPS][MAX_TOKENS];
+    int cross;
     int32_t starts[MAX_SEQS + 1], lens[MAX_SEQS], source_lens[MAX_SEQS];
-    struct quire_attention_batch_group groups[2];
+    struct quire_attention_batch_group groups[MAX_GROUPS];
     struct quire_attention_batch batch;
     struct quire_forward_args step;
     uint32_t rows[MAX_TOKENS];
@@ -26,9 +28,9 @@ static void open_scene(struct scene *s, const struct setting *setting)
 {
     memset(s, 0, sizeof *s);
     s->w = good_world(setting);
-    assert_int_equal(s->w.n_groups, 2);
-    assert_int_equal(s->w.info.cross_group, 1);
-    for (uint32_t g = 0; g < 2; g++)
+    s->cross = s->w.info.cross_group;
+    assert_true(s->cross > 0 && s->cross < MAX_GROUPS && (int)s->w.n_groups == s->cross + 1);
+    for (uint32_t g = 0; g < s->w.n_groups; g++)
         assert_status(QUIRE_OK,
                       quire_kv_alloc(s->w.kv, g, -1, MAX_SEQS * PER_SEQ, s->tables[g], NULL));
     for (uint32_t i = 0; i < MAX_TOKENS; i++)
@@ -48,14 +50,14 @@ static quire_status encode(struct scene *s, uint32_t first_seq, uint32_t n, cons
         starts[i + 1] = starts[i] + lens[i];
         s->source_lens[first_seq + i] = lens[i];
         for (int32_t t = 0; t < lens[i]; t++)
-            s->slots[1][starts[i] + t] = slot_of(s, 1, first_seq + i, t);
+            s->slots[s->cross][starts[i] + t] = slot_of(s, s->cross, first_seq + i, t);
     }
     const struct quire_encode_args step = { .struct_size = sizeof step,
                                             .n_seqs = n,
                                             .query_start_loc = starts,
                                             .token_ids = ids,
                                             .hidden = hidden,
-                                            .cross_slot_mapping = s->slots[1] };
+                                            .cross_slot_mapping = s->slots[s->cross] };
     return quire_context_encode(s->w.context, &step, err);
 }
 
@@ -66,19 +68,21 @@ static void set_step(struct scene *s, uint32_t first, uint32_t n_seqs, const int
     for (uint32_t i = 0; i < n_seqs; i++) {
         s->starts[i + 1] = s->starts[i] + n;
         s->lens[i] = begin + n;
-        for (int32_t t = 0; t < n; t++)
-            s->slots[0][s->starts[i] + t] = slot_of(s, 0, first + i, begin + t);
+        for (int g = 0; g < s->cross; g++)
+            for (int32_t t = 0; t < n; t++)
+                s->slots[g][s->starts[i] + t] = slot_of(s, g, first + i, begin + t);
     }
-    for (int g = 0; g < 2; g++)
+    for (int g = 0; g <= s->cross; g++)
         s->groups[g] =
             (struct quire_attention_batch_group){ .block_table = s->tables[g] + first * PER_SEQ,
                                                   .max_blocks = PER_SEQ,
-                                                  .slot_mapping = g ? NULL : s->slots[0] };
+                                                  .slot_mapping =
+                                                      g == s->cross ? NULL : s->slots[g] };
     s->batch = (struct quire_attention_batch){ .struct_size = sizeof s->batch,
                                                .n_seqs = n_seqs,
                                                .query_start_loc = s->starts,
                                                .seq_lens = s->lens,
-                                               .n_groups = 2,
+                                               .n_groups = s->w.n_groups,
                                                .groups = s->groups,
                                                .encoder_seq_lens = s->source_lens + first };
     s->step = (struct quire_forward_args){ .struct_size = sizeof s->step,
@@ -120,7 +124,7 @@ static void decode_is_prefill(void **state)
     int32_t source[SOURCE], target[TARGET];
     make_ids(source, SOURCE, 4);
     make_ids(target, TARGET, 9);
-    for (int m = 0; m < 2; m++) {
+    for (size_t m = 0; m < N_NAMES; m++) {
         float *whole = NULL, *part = NULL;
         size_t vocab = 0;
         for (uint32_t threads = 0; threads <= 3; threads++) {
@@ -162,7 +166,7 @@ static void batch_invariance(void **state)
     int32_t source[129], target[4 * 6];
     make_ids(source, 129, 4);
     make_ids(target, 24, 9);
-    for (int m = 0; m < 2; m++) {
+    for (size_t m = 0; m < N_NAMES; m++) {
         struct scene s;
         open_scene(&s, &(struct setting){ .name = names[m], .n_blocks = BLOCKS });
         const size_t vocab = s.w.info.vocab_size, width = s.w.info.hidden_size;
@@ -197,7 +201,7 @@ static void shared_source(void **state)
     int32_t source[SOURCE], target[20];
     make_ids(source, SOURCE, 4);
     make_ids(target, 20, 9);
-    for (int m = 0; m < 2; m++) {
+    for (size_t m = 0; m < N_NAMES; m++) {
         struct scene s;
         open_scene(&s, &(struct setting){ .name = names[m], .n_blocks = BLOCKS });
         const size_t vocab = s.w.info.vocab_size;
@@ -211,10 +215,10 @@ static void shared_source(void **state)
         for (size_t i = 0; i < 128; i++)
             rubbish[i] = NAN;
         for (int32_t t = SOURCE; t < PER_SEQ * BLOCK; t++) {
-            behind[0] = slot_of(&s, 1, 0, t);
+            behind[0] = slot_of(&s, s.cross, 0, t);
             for (uint32_t layer = 0; layer < 2; layer++) {
                 const struct quire_kv_write_args write = { .struct_size = sizeof write,
-                                                           .group = 1,
+                                                           .group = (uint32_t)s.cross,
                                                            .layer = layer,
                                                            .dtype = QUIRE_KV_F32,
                                                            .k = rubbish,
@@ -224,8 +228,9 @@ static void shared_source(void **state)
                 assert_status(QUIRE_OK, quire_kv_write(s.w.kv, &write, NULL, NULL));
             }
         }
-        assert_status(QUIRE_OK, quire_kv_retain(s.w.kv, 1, s.tables[1], PER_SEQ, NULL));
-        memcpy(s.tables[1] + PER_SEQ, s.tables[1], PER_SEQ * sizeof(int32_t));
+        assert_status(QUIRE_OK,
+                      quire_kv_retain(s.w.kv, (uint32_t)s.cross, s.tables[s.cross], PER_SEQ, NULL));
+        memcpy(s.tables[s.cross] + PER_SEQ, s.tables[s.cross], PER_SEQ * sizeof(int32_t));
         set_step(&s, 0, 2, target, 0, 10, both);
         forward(&s);
         assert_memory_equal(alone, both, 20 * vocab * sizeof *alone);

@@ -59,11 +59,11 @@ static void expect_misshapen(const struct folder *f, size_t i)
 
 static void every_tensor(void **state)
 {
-    static const char *const names[] = { "bert", "modernbert", "t5", "bart" };
+    static const char *const names[] = { "bert", "modernbert", "t5", "bart", "t5gemma" };
     (void)state;
     if (!need_shared())
         skip();
-    for (int m = 0; m < 4; m++) {
+    for (size_t m = 0; m < sizeof names / sizeof *names; m++) {
         struct folder f;
         struct quire_error err = QUIRE_ERROR_INIT;
         read_folder(&f, names[m]);

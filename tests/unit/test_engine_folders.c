@@ -6,7 +6,7 @@
 #include <math.h>
 
 enum { PROMPT = 150, N = 12 };
-static const char *const models[] = { "zamba2", "rwkv" };
+static const char *const models[] = { "zamba2", "rwkv", "zaya" };
 
 /* The reference model in `dir`, with a tokenizer. */
 static void write_model(const char *name)

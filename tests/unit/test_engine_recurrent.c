@@ -8,13 +8,14 @@
 enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
 
 /* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets;
- * RG-LRU and windows, a folder. */
+ * RG-LRU and windows, and attention with convolutions, windows and experts, folders. */
 static const char *const models[] = {
     "../gguf_2026/lfm2-bf16.gguf",
     "../gguf_2026/mamba2-bf16.gguf",
     "../gguf_2026/granitemoehybrid-bf16.gguf",
     "../gguf_2026/qwen3_next-bf16.gguf",
     "recurrent_gemma",
+    "zaya",
 };
 static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";
 static const char *const without_attention = "../gguf_2026/mamba2-bf16.gguf";

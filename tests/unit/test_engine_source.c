@@ -8,7 +8,7 @@
 
 enum { N_JOBS = 40, N_SCHEDULES = 8, N_GREEDY = 24 };
 
-static const char *const folders[] = { "t5", "bart" };
+static const char *const folders[] = { "t5", "bart", "t5gemma" };
 enum { N_FOLDERS = sizeof folders / sizeof *folders };
 
 /* The models have no tokenizer: that of another one with as many tokens is used. */

@@ -143,6 +143,114 @@ static void test_bart(void **state)
     bad(BART ",\"encoder_ffn_dim\":0}", QUIRE_E_FORMAT, "feed-forward size is 0");
 }
 
+/* A stack of T5Gemma with the keys of published files and small sizes. */
+#define STACK                                                                                      \
+    "\"attention_bias\":false,\"attention_dropout\":0.0,\"attn_logit_softcapping\":50.0,"          \
+    "\"bos_token_id\":2,\"cross_attention_hidden_size\":64,\"dropout_rate\":0.0,"                  \
+    "\"eos_token_id\":1,\"final_logit_softcapping\":30.0,\"head_dim\":16,"                         \
+    "\"hidden_act\":\"gelu_pytorch_tanh\",\"hidden_activation\":\"gelu_pytorch_tanh\","            \
+    "\"hidden_size\":64,\"initializer_range\":0.02,\"is_decoder\":false,"                          \
+    "\"model_type\":\"t5_gemma_module\",\"num_attention_heads\":4,\"num_hidden_layers\":3,"        \
+    "\"num_key_value_heads\":2,\"pad_token_id\":0,\"query_pre_attn_scalar\":16,"                   \
+    "\"rms_norm_eps\":1e-06,\"rope_theta\":10000.0,\"tie_word_embeddings\":false,"                 \
+    "\"torch_dtype\":\"bfloat16\",\"use_cache\":true,\"vocab_size\":320"
+
+/* more: members of the file, of the encoder and of the decoder, each with a comma before. */
+static char *t5gemma(const char *file, const char *encoder, const char *decoder)
+{
+    static char text[8192];
+    static const char stack[] = STACK;
+    char of[2][4096];
+    snprintf(of[0], sizeof of[0], "{%s%s}", stack, encoder);
+    snprintf(of[1], sizeof of[1], "{%s%s}", stack, decoder);
+    char *e = last_keys_win(of[0]), *d = last_keys_win(of[1]);
+    snprintf(text, sizeof text,
+             "{\"model_type\":\"t5gemma\",\"architectures\":[\"T5GemmaForConditionalGeneration\"],"
+             "\"attention_dropout\":0.0,\"classifier_dropout_rate\":0.1,\"dropout_rate\":0.0,"
+             "\"eos_token_id\":[1,107],\"is_encoder_decoder\":true,\"vocab_size\":256000,"
+             "\"encoder\":%s,\"decoder\":%s%s}",
+             e, d, file);
+    free(e);
+    free(d);
+    return text;
+}
+
+static void test_stacks(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(
+        t5gemma("", ",\"num_hidden_layers\":2,\"intermediate_size\":96,\"sliding_window\":8",
+                ",\"intermediate_size\":160,\"sliding_window\":24,\"max_position_embeddings\":99"));
+    assert_true(c.kind == QR_MODEL_ENCODER_DECODER && c.causal &&
+                c.block == QR_BLOCK_SANDWICH_NORM);
+    assert_true(c.n_layers == 3 && c.n_encoder_layers == 2 && c.vocab_size == 320);
+    assert_true(c.layers[2].ffn_size == 160 && c.layers[3].ffn_size == 96 && c.layers[3].encoder);
+    assert_true(c.layers[0].window == 24 && c.layers[1].window == 0 && c.layers[3].window == 8);
+    assert_true(c.layers[4].window == 0 && c.layers[4].rope == 0 && c.layers[4].kv_source == 4);
+    assert_true(c.encoder_embedding && c.tied_embeddings && c.context_length == 99);
+    assert_true(c.final_softcap == 30 && c.attention_softcap == 50 && c.embedding_scale == 8);
+    assert_true(c.n_eos == 2 && c.bos_id == 2 && c.decoder_start_id == 2 && c.pad_id == 0);
+    qr_model_config_free(&c);
+    /* keys of the file, and a window that newer releases of the reference count differently */
+    c = good(t5gemma(",\"tie_word_embeddings\":false,\"decoder_start_token_id\":5,"
+                     "\"transformers_version\":\"5.0.1\"",
+                     ",\"final_logit_softcapping\":7,\"max_position_embeddings\":77", ""));
+    assert_true(!c.tied_embeddings && c.decoder_start_id == 5 && c.final_softcap == 30);
+    assert_true(c.layers[0].window == 4096 && c.layers[3].window == 4097 && !c.layers[4].window);
+    assert_true(c.context_length == 77 && c.layers[3].ffn_size == 9216);
+    qr_model_config_free(&c);
+    /* two equal stacks; defaults of the 2B model */
+    c = good("{\"model_type\":\"t5gemma\",\"encoder\":{\"num_hidden_layers\":4}}");
+    assert_true(c.n_layers == 4 && c.n_encoder_layers == 4 && c.hidden_size == 2304);
+    assert_true(c.decoder_start_id == -1);
+    qr_model_config_free(&c);
+}
+
+static void test_bad_stacks(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *member, *said;
+    } unlike[] = {
+        { ",\"vocab_size\":321", "encoder.vocab_size" },
+        { ",\"hidden_size\":128", "encoder.hidden_size" },
+        { ",\"num_attention_heads\":8", "encoder.num_attention_heads" },
+        { ",\"num_key_value_heads\":4", "encoder.num_key_value_heads" },
+        { ",\"head_dim\":32", "encoder.head_dim" },
+        { ",\"hidden_activation\":\"silu\"", "encoder.hidden_activation" },
+        { ",\"attention_bias\":true", "encoder.attention_bias" },
+        { ",\"rms_norm_eps\":1e-5", "encoder.rms_norm_eps" },
+        { ",\"query_pre_attn_scalar\":20", "encoder.query_pre_attn_scalar" },
+        { ",\"attn_logit_softcapping\":null", "encoder.attn_logit_softcapping" },
+        { ",\"rope_theta\":20000", "encoder.rope_parameters" },
+        { ",\"rope_scaling\":{\"rope_type\":\"linear\",\"factor\":2}", "encoder.rope_parameters" },
+    };
+    for (size_t i = 0; i < sizeof unlike / sizeof *unlike; i++) {
+        bad(t5gemma("", unlike[i].member, ""), QUIRE_E_UNSUPPORTED, unlike[i].said);
+        bad(t5gemma("", "", unlike[i].member), QUIRE_E_UNSUPPORTED, unlike[i].said);
+        struct qr_model_config c = good(t5gemma("", unlike[i].member, unlike[i].member));
+        qr_model_config_free(&c);
+    }
+    bad(t5gemma(",\"warp_factor\":2", "", ""), QUIRE_E_UNSUPPORTED, "config.json: warp_factor");
+    bad(t5gemma("", ",\"warp_factor\":2", ""), QUIRE_E_UNSUPPORTED, "encoder.warp_factor = 2");
+    bad(t5gemma("", "", ",\"warp_factor\":2"), QUIRE_E_UNSUPPORTED, "decoder.warp_factor = 2");
+    bad(t5gemma(",\"is_encoder_decoder\":false", "", ""), QUIRE_E_UNSUPPORTED,
+        "is_encoder_decoder = false");
+    bad(t5gemma(",\"is_encoder_decoder\":3", "", ""), QUIRE_E_FORMAT, "is_encoder_decoder");
+    bad(t5gemma(",\"tie_word_embeddings\":3", "", ""), QUIRE_E_FORMAT, "tie_word_embeddings");
+    bad(t5gemma("", ",\"use_bidirectional_attention\":true", ""), QUIRE_E_UNSUPPORTED,
+        "use_bidirectional_attention");
+    bad(t5gemma("", "", ",\"use_bidirectional_attention\":true"), QUIRE_E_UNSUPPORTED,
+        "use_bidirectional_attention");
+    bad(t5gemma("", ",\"num_hidden_layers\":0", ""), QUIRE_E_FORMAT, "layers is 0");
+    bad(t5gemma("", "", ",\"num_hidden_layers\":0"), QUIRE_E_FORMAT, "layers is 0");
+    bad(t5gemma("", ",\"layer_types\":[\"sliding_attention\"]", ""), QUIRE_E_FORMAT, "layer_types");
+    bad("{\"model_type\":\"t5gemma\"}", QUIRE_E_FORMAT, "encoder must be an object");
+    bad("{\"model_type\":\"t5gemma\",\"encoder\":3}", QUIRE_E_FORMAT, "encoder must be an object");
+    bad("{\"model_type\":\"t5gemma\",\"encoder\":{},\"decoder\":3}", QUIRE_E_FORMAT,
+        "decoder must be an object");
+}
+
 static void expect_pooling(const char *json, enum quire_pooling pooling)
 {
     struct qr_model_config c = good("{\"model_type\":\"bert\"}");
@@ -285,7 +393,8 @@ int main(void)
         cmocka_unit_test(test_modernbert),    cmocka_unit_test(test_t5),
         cmocka_unit_test(test_bart),          cmocka_unit_test(test_pooling),
         cmocka_unit_test(test_modules),       cmocka_unit_test(test_dense),
-        cmocka_unit_test(test_bidirectional),
+        cmocka_unit_test(test_bidirectional), cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_bad_stacks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -304,6 +304,18 @@ static const struct {
       "perts\":16384,\"num_experts_per_tok\":64,\"output_router_logits\":false,\"rms_norm_e"
       "ps\":1e-06,\"rope_scaling\":null,\"rope_theta\":10000.0,\"router_aux_loss_coef\":0.0"
       "01,\"sliding_window\":null,\"tie_word_embeddings\":true" },
+    { "zaya", /* ZAYA1 8B, with the layers of the tests */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"cca_time0\":2,\"cca_time1\":2,\"hea"
+      "d_dim\":16,\"hidden_act\":\"silu\",\"initializer_range\":0.02,\"layer_types\":[\"hybrid\","
+      "\"hybrid\",\"hybrid\",\"hybrid\"],\"lm_head_bias\":false,\"moe_intermediate_size\":32,\"num"
+      "_experts\":16,\"num_experts_per_tok\":1,\"output_router_logits\":false,\"rms_norm_eps\":1e-"
+      "05,\"rope_parameters\":{\"hybrid\":{\"partial_rotary_factor\":0.5,\"rope_theta\":5000000.0,"
+      "\""
+      "rope_type\":\"default\"},\"hybrid_sliding\":{\"partial_rotary_factor\":0.5,\"rope_theta\":"
+      "100"
+      "00.0,\"rope_type\":\"default\"},\"rope_type\":\"default\"},\"router_hidden_size\":256,"
+      "\"slidi"
+      "ng_window\":null,\"tie_word_embeddings\":true" },
 };
 
 #endif

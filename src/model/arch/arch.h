@@ -80,6 +80,7 @@ struct qr_arch {
     bool sub_norms;            /* see qr_model_config */
     bool scaled_embedding;     /* embeddings are multiplied by sqrt(hidden) */
     bool bf16_embedding_scale; /* that factor is rounded to bf16 */
+    bool encoder_embedding;    /* the encoder has token embeddings of its own */
     bool unscaled_attention;   /* scores are plain dot products */
     bool learned_positions;
     uint32_t position_offset;
@@ -97,9 +98,11 @@ struct qr_arch {
     bool attention_gate;   /* attention outputs are multiplied by sigmoid(gate(x)) */
     bool gate_softplus;    /* by softplus(gate(x)) instead */
     bool differential, key_bias, residual_weights; /* see qr_model_config */
-    const struct qr_recurrent_arch *recurrent;     /* NULL: no recurrent layers */
-    bool mla;                                      /* multi-head latent attention */
-    bool has_index;                                /* an indexer selects keys; its options are: */
+    bool residual_affine, embedding_affine;
+    bool conv_attention;                       /* the file has its taps (ZAYA) */
+    const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
+    bool mla;                                  /* multi-head latent attention */
+    bool has_index;                            /* an indexer selects keys; its options are: */
     struct qr_index_config index;
     struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
@@ -110,6 +113,12 @@ struct qr_arch {
     const char *const *ignored_tensors; /* that change no result; '*' as in qr_ignored_key */
 
     /* Hugging Face files */
+    /* encoder and decoder are objects of config.json with the keys of a whole model (T5Gemma) */
+    bool hf_stacks;
+    /* Up to the major version of Transformers before this one, tokens of an encoder see those fewer
+     * than sliding_window away; from this one on, also those just that far. quire computes files as
+     * the version that wrote them does; 0: no such change */
+    uint32_t hf_wider_encoder_since;
     enum qr_window_rule hf_window;
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;
@@ -173,7 +182,10 @@ struct qr_arch {
     bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */
     float hf_global_partial;
-    bool hf_local_rope;               /* windowed layers have a RoPE set of their own */
+    bool hf_local_rope; /* windowed layers have a RoPE set of their own */
+    /* names of layers without and with a window in layer_types and RoPE parameters; NULL:
+     * full_attention, sliding_attention */
+    const char *hf_full_type, *hf_window_type;
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
     bool hf_yarn_is_longrope;         /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;

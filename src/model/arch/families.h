@@ -111,9 +111,11 @@
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
     X(t5)                                                                                          \
+    X(t5gemma)                                                                                     \
     X(vaultgemma)                                                                                  \
     X(xverse)                                                                                      \
     X(youtu)                                                                                       \
-    X(zamba2)
+    X(zamba2)                                                                                      \
+    X(zaya)
 
 #endif

@@ -29,8 +29,8 @@ enum qr_norm_kind {
 
 /* n1, n2: norms of a sublayer's input (roles ATTN_NORM, FFN_NORM); p1, p2: norms of its output
  * (ATTN_POST_NORM, FFN_POST_NORM). Every "+=" is scaled by residual_scale. In decoder layers of an
- * encoder-decoder, which must be PRE_NORM or POST_NORM, cross attention is a sublayer of the same
- * form between the two, with norms CROSS_NORM and CROSS_POST_NORM. */
+ * encoder-decoder, which must be PRE_NORM, SANDWICH_NORM or POST_NORM, cross attention is a
+ * sublayer of the same form between the two, with norms CROSS_NORM and CROSS_POST_NORM. */
 enum qr_block_kind {
     QR_BLOCK_PRE_NORM,       /* x += attn(n1(x));      x += ffn(n2(x))       Llama, Qwen, GPT-2 */
     QR_BLOCK_SANDWICH_NORM,  /* x += p1(attn(n1(x)));  x += p2(ffn(n2(x)))   Gemma 2, 3, GLM-4 */
@@ -58,6 +58,7 @@ enum qr_qk_norm {
     QR_QK_NORM_FULL,  /* over heads * head_dim */
     QR_QK_NORM_L2,    /* x / rms(x) per head without weights, in layers with RoPE */
     QR_QK_NORM_HEADS, /* as HEAD, with a weight vector for each head */
+    QR_QK_NORM_UNIT,  /* x / rms(x) per head; keys times a factor of their head */
 };
 
 enum qr_rope_kind {
@@ -117,6 +118,16 @@ enum qr_class_head {
     QR_CLASS_DENSE,  /* f = tanh(dense(x)): RoBERTa, GGUF files with cls.weight */
     QR_CLASS_PLAIN,  /* f = x: GGUF files without cls.weight */
     QR_CLASS_MASKED, /* f = norm(act(dense(x))), weights of the masked LM head: ModernBERT */
+};
+
+/* Convolutional attention (CCA, arXiv 2510.04476). Queries and keys, as projected, pass a
+ * convolution of each channel and then one over the channels of each head, both causal. The mean of
+ * a query head and its key head is added to the query, the mean of these means over the query heads
+ * of a key head to the key. The second half of the values is that of the token before; before a
+ * sequence its input is zero. */
+struct qr_conv_attention_config {
+    uint32_t channel_taps; /* 0: unused */
+    uint32_t head_taps;
 };
 
 /* What mixes the tokens of a layer, in the place of the attention sublayer. */
@@ -250,6 +261,7 @@ enum qr_moe_gating {
 struct qr_moe_config {
     uint32_t n_experts, top_k, n_shared; /* n_experts == 0: a dense model */
     uint32_t n_identity;                 /* further experts, which return their input */
+    uint32_t n_zero;                     /* experts behind those, which return zero */
     uint32_t ffn_size;                   /* of one expert */
     uint32_t shared_ffn_size;            /* of all shared experts together */
     uint32_t n_groups, topk_groups;      /* group-limited routing; 1, 1 if unused */
@@ -263,7 +275,10 @@ struct qr_moe_config {
     bool expert_bias;
     float weights_scale; /* multiplies the selected weights, after renormalization */
     bool expert_scale;   /* each selected weight is multiplied by a factor of its expert */
-    bool router_norm;    /* the router reads x / rms(x) * w / sqrt(hidden), x the residual stream */
+    /* The router is r = in(x) [+ carry * r of the layer before]; fc2(act(fc1(norm(r)))) with GELU
+     * behind both, and then the linear layer; 0: that layer alone */
+    uint32_t router_hidden;
+    bool router_norm; /* the router reads x / rms(x) * w / sqrt(hidden), x the residual stream */
     /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
@@ -386,6 +401,8 @@ struct qr_model_config {
     bool learned_positions;
     uint32_t position_offset; /* row of the position table = position + this */
     bool embedding_norm;
+    bool embedding_affine;  /* token embeddings are (e + shift) * scale, both vectors */
+    bool encoder_embedding; /* the encoder has token embeddings of its own */
     uint32_t n_token_types;
     bool tied_embeddings; /* the LM head is the token embedding */
     bool no_lm_head;      /* an encoder without LM head: it computes no logits */
@@ -434,7 +451,10 @@ struct qr_model_config {
     /* Scores of a key have the term exp(A softplus(dt(v))) of its KV head, v its values of all
      * heads (Doge). It is one more element of the cached key. */
     bool key_bias;
-    bool residual_weights;     /* x is multiplied by a vector before a sublayer's output is added */
+    bool residual_weights; /* x is multiplied by a vector before a sublayer's output is added */
+    /* x = (x + shift) * residual + (sublayer + out shift) * out scale, with vectors; PRE_NORM */
+    bool residual_affine;
+    struct qr_conv_attention_config conv_attention;
     float attention_out_scale; /* multiplies the output of the sublayer; 1 = none */
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;

@@ -17,13 +17,16 @@ enum qr_weight_role {
     QR_W_TYPE_EMBD,
     QR_W_EMBD_NORM,
     QR_W_EMBD_NORM_BIAS,
+    QR_W_EMBD_SHIFT, /* [hidden]: added to the embeddings; their product with SCALE follows */
+    QR_W_EMBD_SCALE,
     QR_W_HEAD_DENSE, /* [hidden][hidden]; masked LM head: dense, activation, norm, output */
     QR_W_HEAD_DENSE_BIAS,
     QR_W_HEAD_NORM,
     QR_W_HEAD_NORM_BIAS,
     QR_W_POOLER, /* [hidden][hidden] */
     QR_W_POOLER_BIAS,
-    QR_W_ENC_POS_EMBD, /* ENC_*: encoder of an encoder-decoder */
+    QR_W_ENC_TOKEN_EMBD, /* ENC_*: encoder of an encoder-decoder */
+    QR_W_ENC_POS_EMBD,
     QR_W_ENC_EMBD_NORM,
     QR_W_ENC_EMBD_NORM_BIAS,
     QR_W_ENC_OUTPUT_NORM,
@@ -75,6 +78,18 @@ enum qr_weight_role {
     QR_W_ATTN_KEY_DT_BIAS,
     QR_W_ATTN_KEY_A,    /* [n_kv_heads] */
     QR_W_ATTN_RESIDUAL, /* [hidden]: multiplies x before the output is added */
+    /* [hidden]: added to x before that, and likewise of the output; in this order (add_affine) */
+    QR_W_ATTN_RESIDUAL_SHIFT,
+    QR_W_ATTN_OUT_SCALE,
+    QR_W_ATTN_OUT_SHIFT,
+    /* convolutional attention, qr_conv_attention_config. Channels: those of q, then of k */
+    QR_W_ATTN_V_DELAYED, /* [half of n_kv_heads * v_head_dim][hidden]; V is the other half */
+    QR_W_ATTN_V_DELAYED_BIAS,
+    QR_W_ATTN_CONV, /* [channels][channel taps], newest tap last */
+    QR_W_ATTN_CONV_BIAS,
+    QR_W_ATTN_CONV_HEADS, /* stack of [head_dim][head_dim][head taps], one per head of q and k */
+    QR_W_ATTN_CONV_HEADS_BIAS, /* [channels] */
+    QR_W_ATTN_K_SCALE,         /* [n_kv_heads]: multiplies the keys of unit length */
     QR_W_ATTN_REL_BIAS, /* [buckets][n_heads], in the first layer of the encoder or decoder */
     /* multi-head latent attention, instead of K and V; stacks hold one matrix per head */
     QR_W_LATENT_Q_A,     /* [q_lora_rank][hidden] */
@@ -176,9 +191,12 @@ enum qr_weight_role {
     QR_W_FFN_XIELU_EPS,
     QR_W_FFN_POST_NORM,
     QR_W_FFN_POST_NORM_BIAS,
-    QR_W_FFN_RESIDUAL, /* [hidden] */
+    QR_W_FFN_RESIDUAL, /* [hidden], as ATTN_RESIDUAL and the roles behind it */
+    QR_W_FFN_RESIDUAL_SHIFT,
+    QR_W_FFN_OUT_SCALE,
+    QR_W_FFN_OUT_SHIFT,
     /* mixture of experts; stacks hold one matrix or vector per expert */
-    QR_W_ROUTER, /* [experts][hidden] */
+    QR_W_ROUTER, /* [experts][hidden or router hidden] */
     QR_W_ROUTER_BIAS,
     QR_W_ROUTER_CORRECTION, /* [experts], added to the scores for expert selection only */
     QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
@@ -196,7 +214,16 @@ enum qr_weight_role {
     QR_W_EXPERT_NORM,   /* [hidden], norms of experts beside a dense network */
     QR_W_EXPERT_POST_NORM,
     QR_W_FFN_DENSE_POST_NORM,
-    QR_W_FFN_LAST = QR_W_FFN_DENSE_POST_NORM,
+    /* router with layers of its own before ROUTER: qr_moe_config */
+    QR_W_ROUTER_IN, /* [router hidden][hidden] */
+    QR_W_ROUTER_IN_BIAS,
+    QR_W_ROUTER_CARRY, /* [router hidden]: factors of the router's state of the layer before */
+    QR_W_ROUTER_NORM,  /* [router hidden] */
+    QR_W_ROUTER_FC1,   /* [router hidden][router hidden] */
+    QR_W_ROUTER_FC1_BIAS,
+    QR_W_ROUTER_FC2,
+    QR_W_ROUTER_FC2_BIAS,
+    QR_W_FFN_LAST = QR_W_ROUTER_FC2_BIAS,
     /* behind the sublayers */
     QR_W_PLE_GATE, /* [ple dim][hidden] */
     QR_W_PLE_OUT,  /* [hidden][ple dim] */

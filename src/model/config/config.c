@@ -26,11 +26,14 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;
     cfg->embedding_norm = arch->embedding_norm;
+    cfg->encoder_embedding = arch->encoder_embedding;
     cfg->attention_gate = arch->attention_gate;
     cfg->gate_softplus = arch->gate_softplus;
     cfg->differential = arch->differential;
     cfg->key_bias = arch->key_bias;
-    cfg->residual_weights = arch->residual_weights;
+    cfg->residual_weights = arch->residual_weights || arch->residual_affine;
+    cfg->residual_affine = arch->residual_affine;
+    cfg->embedding_affine = arch->embedding_affine;
     cfg->attention_out_scale = cfg->ffn_gate_scale = cfg->ffn_out_scale = 1;
     if (arch->recurrent)
         cfg->recurrent = arch->recurrent->config;

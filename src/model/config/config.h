@@ -32,6 +32,18 @@ static inline bool qr_layer_attends(const struct qr_layer_config *l)
            l->mixer == QR_MIXER_SHARED_BLOCK;
 }
 
+/* Whether the attention of a layer is convolutional, and keeps a state for that; its channels of
+ * queries and keys. */
+static inline bool qr_layer_convolves(const struct qr_model_config *cfg,
+                                      const struct qr_layer_config *l)
+{
+    return cfg->conv_attention.channel_taps && qr_layer_attends(l);
+}
+static inline uint64_t qr_conv_attention_width(const struct qr_layer_config *l)
+{
+    return ((uint64_t)l->n_heads + l->n_kv_heads) * l->head_dim;
+}
+
 /* Whether a layer has a dense feed-forward network. */
 static inline bool qr_layer_has_dense(const struct qr_model_config *cfg,
                                       const struct qr_layer_config *l)

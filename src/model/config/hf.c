@@ -5,6 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/hf_classifier.h"
+#include "model/config/hf_conv_attention.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
@@ -17,6 +18,7 @@
 #include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"
 #include "model/config/hf_shared_block.h"
+#include "model/config/hf_stacks.h"
 #include "model/config/hf_text.h"
 #include "model/config/hf_tokens.h"
 #include "model/config/hf_unknown.h"
@@ -204,7 +206,12 @@ static quire_status read_scales(const struct qr_hf_source *h)
     QR_TRY(
         read_softcap(h, h->arch->attn_softcap, "attn_logit_softcapping", &cfg->attention_softcap));
     QR_TRY(read_softcap(h, h->arch->final_softcap, "final_logit_softcapping", &cfg->final_softcap));
-    QR_TRY(qr_hf_bool(h, "tie_word_embeddings", false, &cfg->tied_embeddings));
+    struct qr_hf_source file = *h;
+    if (h->encoder) { /* a key of the file, which its stacks have without effect */
+        qr_hf_ignore(h, "tie_word_embeddings");
+        file.root = h->outer;
+    }
+    QR_TRY(qr_hf_bool(&file, "tie_word_embeddings", false, &cfg->tied_embeddings));
     if (h->arch->scaled_tied_head) { /* without the newer key: scaled if tied */
         bool scaled;
         QR_TRY(qr_hf_bool(h, "scale_decoder_outputs", cfg->tied_embeddings, &scaled));
@@ -251,15 +258,17 @@ static quire_status read_direction(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
-static quire_status read_all(const struct qr_hf_source *h, const struct qr_json *generation)
+/* The configuration but for tokens. n_encoder_layers has been read if the encoder has an object of
+ * its own. */
+static quire_status read_model(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t heads, kv_heads, ffn;
     bool has_window;
     QR_TRY(read_sizes(h, &heads, &kv_heads, &ffn));
-    cfg->n_encoder_layers = cfg->kind == QR_MODEL_ENCODER_DECODER ? cfg->n_layers : 0;
-    if (cfg->n_encoder_layers) {
+    if (cfg->kind == QR_MODEL_ENCODER_DECODER && !h->encoder) {
         bool has;
+        cfg->n_encoder_layers = cfg->n_layers;
         QR_TRY(qr_hf_u32_opt(h, "encoder_layers", &cfg->n_encoder_layers, &has));
     }
     QR_TRY(qr_model_config_add_layers(cfg, heads, kv_heads, ffn, h->err));
@@ -281,8 +290,29 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
-    QR_TRY(qr_hf_read_classifier(h));
-    return qr_hf_read_tokens(h, generation);
+    QR_TRY(qr_hf_read_conv_attention(h));
+    return qr_hf_read_classifier(h);
+}
+
+/* A model whose stacks have an object each; that of the encoder is read as a decoder's, whose
+ * windows count one direction. */
+static quire_status read_stacks(const struct qr_hf_source *h)
+{
+    struct qr_model_config encoder = { .memory.allocator = NULL };
+    struct qr_hf_source e = *h;
+    e.cfg = &encoder;
+    e.root = h->encoder;
+    qr_arena_init(&encoder.memory, h->cfg->memory.allocator, QR_CONFIG_MAX_BYTES);
+    qr_model_config_init(&encoder, h->arch);
+    encoder.kind = QR_MODEL_DECODER;
+    quire_status s = read_model(&e);
+    h->cfg->n_encoder_layers = encoder.n_layers;
+    if (s == QUIRE_OK)
+        s = read_model(h);
+    if (s == QUIRE_OK)
+        s = qr_hf_join_stacks(h, &encoder);
+    qr_model_config_free(&encoder);
+    return s;
 }
 
 /* ---- Entry point */
@@ -315,12 +345,14 @@ static quire_status build(struct qr_hf_source *h, const struct qr_json *generati
 {
     QR_TRY(find_arch(h));
     QR_INVARIANT(h->arch);
+    QR_TRY(qr_hf_find_stacks(h));
     qr_model_config_init(h->cfg, h->arch);
     h->cfg->norm = h->arch->hf_norm;
     const char *name = qr_json_string(qr_json_get(h->outer, "_name_or_path"));
     if (name)
         qr_model_config_set_name(h->cfg, name, strlen(name));
-    QR_TRY(read_all(h, generation));
+    QR_TRY(h->encoder ? read_stacks(h) : read_model(h));
+    QR_TRY(qr_hf_read_tokens(h, generation));
     QR_TRY(qr_hf_read_quantization(h, policy));
     qr_model_config_finish(h->cfg, h->arch);
     QR_TRY(qr_model_config_validate(h->cfg, h->err));

@@ -99,18 +99,6 @@ static quire_status read_block(const struct qr_hf_source *h)
     return h->arch->hf_falcon ? read_falcon(h) : QUIRE_OK;
 }
 
-/* Major version of the Transformers release that wrote the file; 0 if it is unknown. */
-static quire_status writer_version(const struct qr_hf_source *h, uint32_t *major)
-{
-    const char *version = NULL;
-    enum qr_json_state state;
-    QR_TRY(qr_json_str(h->outer, "config.json", "transformers_version", &version, &state, h->err));
-    *major = 0;
-    for (const char *p = version; p && *p >= '0' && *p <= '9' && *major < 1000; p++)
-        *major = *major * 10 + (uint32_t)(*p - '0');
-    return QUIRE_OK;
-}
-
 static quire_status read_alibi(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -127,7 +115,7 @@ static quire_status read_alibi(const struct qr_hf_source *h)
     cfg->alibi_scale = h->arch->alibi_scaled ? cfg->attention_scale : 1;
     if (h->arch->hf_alibi_twice_since) {
         uint32_t version;
-        QR_TRY(writer_version(h, &version));
+        QR_TRY(qr_hf_writer_version(h, &version));
         cfg->alibi_scale *= version >= h->arch->hf_alibi_twice_since ? 2 : 1;
     }
     return QUIRE_OK;

@@ -189,3 +189,14 @@ quire_status qr_hf_first_u32(const struct qr_hf_source *h, const char *const *ke
         QR_TRY(qr_hf_u32_opt(h, *keys, out, has));
     return QUIRE_OK;
 }
+
+quire_status qr_hf_writer_version(const struct qr_hf_source *h, uint32_t *major)
+{
+    const char *version = NULL;
+    enum qr_json_state state;
+    QR_TRY(qr_json_str(h->outer, what, "transformers_version", &version, &state, h->err));
+    *major = 0;
+    for (const char *p = version; p && *p >= '0' && *p <= '9' && *major < 1000; p++)
+        *major = *major * 10 + (uint32_t)(*p - '0');
+    return QUIRE_OK;
+}

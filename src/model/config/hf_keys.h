@@ -17,8 +17,9 @@ struct qr_hf_reads {
 
 /* Source and destination of one configuration that is being read. */
 struct qr_hf_source {
-    const struct qr_json *root;  /* the object that describes the language model */
-    const struct qr_json *outer; /* the whole file; differs from root in multimodal checkpoints */
+    const struct qr_json *root;    /* the object that describes the language model */
+    const struct qr_json *outer;   /* the whole file; differs from root in multimodal checkpoints */
+    const struct qr_json *encoder; /* the object of the encoder; NULL: root describes it, too */
     const struct qr_arch *arch;
     struct qr_model_config *cfg;
     struct quire_error *err;
@@ -62,6 +63,9 @@ const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key);
 /* The name of a key in this file, for messages: an alias that is present, the key itself, or the
  * first alias. */
 const char *qr_hf_name(const struct qr_hf_source *h, const char *key);
+
+/* Major version of the Transformers release that wrote the file; 0 if it is unknown. */
+quire_status qr_hf_writer_version(const struct qr_hf_source *h, uint32_t *major);
 
 /* Fails with QUIRE_E_FORMAT and a message that the key is missing. */
 quire_status qr_hf_missing(const struct qr_hf_source *h, const char *key);

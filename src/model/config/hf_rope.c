@@ -316,8 +316,8 @@ static quire_status check_no_windows(const struct qr_hf_source *h)
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
     if (window)
-        return qr_fail(h->err, QUIRE_E_FORMAT,
-                       "config.json: rope_parameters has no object sliding_attention");
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: rope_parameters has no object %s",
+                       h->arch->hf_window_type ? h->arch->hf_window_type : "sliding_attention");
     h->cfg->n_rope = 1;
     return QUIRE_OK;
 }
@@ -358,14 +358,17 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
     QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
     local.theta = full.theta;
     cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
-    const struct qr_json *nested = qr_json_get(full.dict, "full_attention");
+    const char *full_type = h->arch->hf_full_type ? h->arch->hf_full_type : "full_attention",
+               *local_type =
+                   h->arch->hf_window_type ? h->arch->hf_window_type : "sliding_attention";
+    const struct qr_json *nested = qr_json_get(full.dict, full_type);
     if (qr_json_is_object(nested)) {
-        qr_hf_mark(h, full.dict, "full_attention");
+        qr_hf_mark(h, full.dict, full_type);
         if (cfg->n_rope == 2) {
-            qr_hf_mark(h, full.dict, "sliding_attention");
+            qr_hf_mark(h, full.dict, local_type);
             qr_hf_ignore(h, "rope_local_base_freq"); /* the nested value counts */
         }
-        local.dict = qr_json_get(full.dict, "sliding_attention");
+        local.dict = qr_json_get(full.dict, local_type);
         full.dict = nested;
         full.nested = local.nested = true;
         if (cfg->n_rope == 2 && !qr_json_is_object(local.dict))

@@ -95,8 +95,11 @@ quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const struct qr_jso
     QR_TRY(read_ids(h->root, "config.json", cfg, h->err));
     if (h->outer != h->root)
         QR_TRY(read_ids(h->outer, "config.json", cfg, h->err));
-    if (!generation)
-        return QUIRE_OK;
-    QR_TRY(read_ids(generation, generation_file, cfg, h->err));
-    return read_sampling(generation, &cfg->sampling, h->err);
+    if (generation) {
+        QR_TRY(read_ids(generation, generation_file, cfg, h->err));
+        QR_TRY(read_sampling(generation, &cfg->sampling, h->err));
+    }
+    if (cfg->kind == QR_MODEL_ENCODER_DECODER && cfg->decoder_start_id < 0)
+        cfg->decoder_start_id = cfg->bos_id;
+    return QUIRE_OK;
 }

@@ -203,6 +203,8 @@ static bool is_known(const struct qr_hf_source *h, const char *path, const char 
                      const struct qr_json *v)
 {
     char name[128];
+    if (h->encoder && (strncmp(path, "encoder.", 8) == 0 || strncmp(path, "decoder.", 8) == 0))
+        path += 8; /* the objects of stacks have the keys of files */
     snprintf(name, sizeof name, "%s%s", path, key);
     const struct qr_ignored_key *k = qr_ignored_find(h->arch->hf_ignored_keys, name);
     if (!k)
@@ -237,5 +239,5 @@ static quire_status check_object(const struct qr_hf_source *h,
 quire_status qr_hf_check_unknown(const struct qr_hf_source *h,
                                  const struct qr_unknown_policy *policy)
 {
-    return check_object(h, policy, h->root, "");
+    return check_object(h, policy, h->encoder ? h->outer : h->root, "");
 }

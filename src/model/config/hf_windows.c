@@ -16,6 +16,15 @@ static const char *layer_type(const struct qr_hf_source *h, const struct qr_json
     return qr_json_string(v);
 }
 
+static quire_status unknown_type(const struct qr_hf_source *h, size_t i, const char *type)
+{
+    return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                   "config.json: layer_types[%zu] is %.60s, which is not supported", i, type);
+}
+
+/* Whether the family has names of its own for the types of layers, and this is one. */
+static bool is_own_type(const char *own, const char *type) { return own && strcmp(own, type) == 0; }
+
 /* layer_types of the newer style: an explicit list that overrides the family's rule. */
 static quire_status windows_from_layer_types(const struct qr_hf_source *h,
                                              const struct qr_json *types, uint32_t window)
@@ -29,15 +38,19 @@ static quire_status windows_from_layer_types(const struct qr_hf_source *h,
         if (!type)
             return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types[%u] must be a string",
                            i);
-        if (strcmp(type, "sliding_attention") == 0 || strcmp(type, "local") == 0 ||
+        if (h->arch->hf_full_type && !is_own_type(h->arch->hf_full_type, type) &&
+            !is_own_type(h->arch->hf_window_type, type))
+            return unknown_type(h, i, type);
+        if (is_own_type(h->arch->hf_full_type, type))
+            continue;
+        if (is_own_type(h->arch->hf_window_type, type) || strcmp(type, "sliding_attention") == 0 ||
+            strcmp(type, "local") == 0 ||
             (h->arch->chunked_windows && strcmp(type, "chunked_attention") == 0))
             cfg->layers[i].window = window;
         else if (strcmp(type, "global") == 0)
             continue;
         else if (strcmp(type, "full_attention") != 0)
-            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                           "config.json: layer_types[%u] is %.60s, which is not supported", i,
-                           type);
+            return unknown_type(h, i, type);
     }
     return QUIRE_OK;
 }
@@ -77,13 +90,15 @@ static quire_status check_layer_types(const struct qr_hf_source *h, const struct
     static const char *const full[] = { "full_attention", "sliding_attention", "global", "local" };
     for (size_t i = 0; i < qr_json_size(types); i++) {
         const char *type = layer_type(h, types, i);
-        bool known = false;
-        for (size_t k = 0; type && k < sizeof full / sizeof *full; k++)
+        bool known = type && is_own_type(h->arch->hf_full_type, type);
+        for (size_t k = 0; type && !h->arch->hf_full_type && k < sizeof full / sizeof *full; k++)
             known = known || strcmp(type, full[k]) == 0;
+        if (type && is_own_type(h->arch->hf_window_type, type))
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: sliding_window is missing, but layer_types[%zu] is %.60s",
+                           i, type);
         if (!known)
-            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                           "config.json: layer_types[%zu] is %.60s, which is not supported", i,
-                           type ? type : "not a string");
+            return unknown_type(h, i, type ? type : "not a string");
     }
     return QUIRE_OK;
 }

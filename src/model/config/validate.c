@@ -107,6 +107,25 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
     return check_kv_source(c, i, err);
 }
 
+/* Convolutional attention. */
+static quire_status check_conv_attention(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_conv_attention_config *a = &c->conv_attention;
+    if (!a->channel_taps)
+        return QUIRE_OK;
+    QR_TRY(
+        in_range("taps of the channels' convolution", a->channel_taps, 1, QR_CONFIG_MAX_TAPS, err));
+    QR_TRY(in_range("taps of the heads' convolution", a->head_taps, 1, QR_CONFIG_MAX_TAPS, err));
+    if (c->kind != QR_MODEL_DECODER || c->mla.kv_lora_rank || c->differential || c->key_bias)
+        return qr_fail(err, QUIRE_E_INTERNAL, "a model of this kind with convolutional attention");
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].n_kv_heads % 2 != 0 && c->layers[i].v_head_dim % 2 != 0)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: %u kv heads of %u elements have no half in layer %u",
+                           c->layers[i].n_kv_heads, c->layers[i].v_head_dim, i);
+    return QUIRE_OK;
+}
+
 /* Per-layer embeddings. */
 static quire_status check_ple(const struct qr_model_config *c, struct quire_error *err)
 {
@@ -326,7 +345,11 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
         return QUIRE_OK;
     QR_TRY(in_range("number of experts", m->n_experts, 1, QR_CONFIG_MAX_EXPERTS, err));
     QR_TRY(in_range("number of identity experts", m->n_identity, 0, QR_CONFIG_MAX_EXPERTS, err));
-    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts + m->n_identity, err));
+    QR_TRY(
+        in_range("number of experts that return zero", m->n_zero, 0, QR_CONFIG_MAX_EXPERTS, err));
+    QR_TRY(in_range("hidden size of the router", m->router_hidden, 0, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts + m->n_identity + m->n_zero,
+                    err));
     QR_TRY(in_range("expert feed-forward size", m->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("shared feed-forward size", m->shared_ffn_size, 0, QR_CONFIG_MAX_FFN, err));
     QR_TRY(in_range("number of expert groups", m->n_groups, 1, m->n_experts, err));
@@ -334,9 +357,12 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     if (m->n_experts % m->n_groups != 0)
         return qr_fail(err, QUIRE_E_FORMAT, "model config: %u experts in %u groups", m->n_experts,
                        m->n_groups);
-    if (m->n_groups > 1 && m->n_identity)
+    if (m->n_groups > 1 && (m->n_identity || m->n_zero))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "model config: groups of experts together with identity experts");
+    if (m->router_hidden && m->shared_ffn_size)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "model config: shared experts together with a router of several layers");
     if (m->n_groups > 1 && m->n_experts / m->n_groups * (uint64_t)m->topk_groups < m->top_k)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
@@ -356,7 +382,7 @@ static quire_status check_encoder(const struct qr_model_config *c, struct quire_
                         c->relative_buckets / 2 + 1, QR_CONFIG_MAX_DISTANCE, err));
     }
     if (c->kind == QR_MODEL_ENCODER_DECODER && c->block != QR_BLOCK_PRE_NORM &&
-        c->block != QR_BLOCK_POST_NORM)
+        c->block != QR_BLOCK_SANDWICH_NORM && c->block != QR_BLOCK_POST_NORM)
         return qr_fail(err, QUIRE_E_INTERNAL, "block kind %d does not support cross attention",
                        (int)c->block);
     return QUIRE_OK;
@@ -376,6 +402,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     QR_TRY(check_sizes(c, err));
     QR_TRY(check_mla(c, err));
     QR_TRY(check_recurrent(c, err));
+    QR_TRY(check_conv_attention(c, err));
     QR_TRY(check_ple(c, err));
     QR_TRY(check_altup(c, err));
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {

@@ -10,6 +10,7 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/altup.h"
 #include "model/forward/context_check.h"
+#include "model/forward/conv_attention.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/layer_index.h"
@@ -135,18 +136,24 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     struct qr_moe_buffers *b = &ctx->moe;
     if (!qr_model_has_experts(m->config))
         return;
-    b->scores = take_floats(c, rows, (size_t)moe->n_experts + moe->n_identity);
+    const size_t classes = (size_t)moe->n_experts + moe->n_identity + moe->n_zero;
+    b->scores = take_floats(c, rows, classes);
     b->weights = take_floats(c, assignments, 1);
     b->experts = take(c, assignments, 1, sizeof(uint32_t));
     b->places = take(c, assignments, 1, sizeof(uint32_t));
     b->assignments = take(c, assignments, 1, sizeof(uint32_t));
-    b->starts = take(c, (size_t)moe->n_experts + moe->n_identity + 1, 1, sizeof(uint32_t));
+    b->starts = take(c, classes + 1, 1, sizeof(uint32_t));
     b->shortcut =
         qr_model_has_shortcuts(m->config) ? take_floats(c, rows, m->config->hidden_size) : NULL;
     b->in = take_floats(c, assignments, m->config->hidden_size);
     b->gate = take_floats(c, assignments, moe->ffn_size);
     b->up = take_floats(c, assignments, moe->ffn_size);
     b->router_in = moe->router_norm ? take_floats(c, rows, m->config->hidden_size) : NULL;
+    if (moe->router_hidden) {
+        b->router_state = take_floats(c, rows, moe->router_hidden);
+        b->router_a = take_floats(c, rows, moe->router_hidden);
+        b->router_b = take_floats(c, rows, moe->router_hidden);
+    }
     if (!moe->shared_ffn_size)
         return;
     b->shared = take_floats(c, rows, m->config->hidden_size);
@@ -312,6 +319,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_index_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);
+    qr_conv_attention_reserve(cfg, ctx, c);
     qr_token_shift_reserve(m, ctx, c);
     if (qr_model_encodes(m))
         reserve_encoder(m, ctx, c);

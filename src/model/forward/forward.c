@@ -44,7 +44,7 @@ static const float *given_embedding(const struct qr_step *s, size_t r)
 static void embed_token(const struct qr_step *s, size_t r, float *x)
 {
     const size_t token = (size_t)s->args->token_ids[r];
-    qr_packed_unpack_row(s->ctx->model->global.mat[QR_W_TOKEN_EMBD], token, x);
+    qr_packed_unpack_row(s->ctx->model->global.mat[s->stack.embedding], token, x);
     qr_adapter_embed(s, r, token, x);
 }
 
@@ -67,6 +67,8 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
             embed_token(s, r, x);
         if (c->embedding_scale != 1)
             m->kernels->scale(x, c->embedding_scale, c->hidden_size);
+        for (size_t j = 0; c->embedding_affine && j < c->hidden_size; j++)
+            x[j] = (x[j] + m->global.vec[QR_W_EMBD_SHIFT][j]) * m->global.vec[QR_W_EMBD_SCALE][j];
         if (types)
             add_table_row(s, types, type_ids ? (size_t)type_ids[r] : 0, r, x);
         if (positions)
@@ -104,6 +106,17 @@ static void add_scaled(const struct qr_step *s, const float *sub, int kind,
     }
 }
 
+/* x = (x + shift) * weight + (sub + out shift) * out scale for the vectors behind role `weight` in
+ * one row. */
+static void add_affine(const struct qr_model_layer *layer, enum qr_weight_role weight,
+                       const float *sub, float *x, size_t width)
+{
+    const float *w = layer->vec[weight], *shift = layer->vec[weight + 1],
+                *out_scale = layer->vec[weight + 2], *out_shift = layer->vec[weight + 3];
+    for (size_t j = 0; j < width; j++)
+        x[j] = (x[j] + shift[j]) * w[j] + (sub[j] + out_shift[j]) * out_scale[j];
+}
+
 /* x += residual_scale * scale * sub over the thread's rows; sub passes the sublayer's output norm
  * first, if the block has one. */
 static void add_residual(const struct qr_step *s, enum qr_block_kind block,
@@ -116,7 +129,8 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     const struct qr_thread_state t = qr_thread_state(s, team);
     const size_t width = c->hidden_size;
     const bool attention = post == QR_W_ATTN_POST_NORM;
-    const float *weights = layer->vec[attention ? QR_W_ATTN_RESIDUAL : QR_W_FFN_RESIDUAL];
+    const enum qr_weight_role role = attention ? QR_W_ATTN_RESIDUAL : QR_W_FFN_RESIDUAL;
+    const float *weights = layer->vec[role];
     scale *= c->residual_scale;
     if (block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM) {
         qr_norm_rows(s, layer, post, post_bias, t.h, sub, width, t.begin, t.end);
@@ -124,6 +138,10 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     }
     for (size_t r = t.begin; r < t.end; r++) {
         float *x = t.x + r * width;
+        if (c->residual_affine) {
+            add_affine(layer, role, sub + r * width, x, width);
+            continue;
+        }
         for (size_t j = 0; weights && j < width; j++)
             x[j] *= weights[j];
         if (scale == 1)

@@ -5,6 +5,7 @@
 #include "attention/forward.h"
 #include "base/threads.h"
 #include "kv/write.h"
+#include "model/forward/conv_attention.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/layer_latent.h"
 #include "model/forward/norm.h"
@@ -30,6 +31,14 @@ static const float *head_norm(const struct qr_model_config *c, const struct qr_m
     if (c->qk_norm == QR_QK_NORM_HEADS)
         return layer->vec[query ? QR_W_ATTN_Q_NORMS : QR_W_ATTN_K_NORMS] + head * size;
     return NULL;
+}
+
+/* x / rms(x) * factor */
+static void norm_unit(const struct qr_kernels *k, float *x, float factor, size_t n)
+{
+    static const float least = 1e-30f; /* a vector of zeros stays one */
+    k->rms_norm(x, x, NULL, 0, least, n);
+    k->scale(x, factor, n);
 }
 
 /* q/k norm per head and RoPE, for one head of row r. */
@@ -75,8 +84,12 @@ static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size
         clip(heads, c->clip_qkv, n * d);
     if (c->qk_norm == QR_QK_NORM_FULL)
         qr_norm_vector(s, layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM], heads, n * d);
-    for (size_t h = 0; h < n; h++)
+    for (size_t h = 0; h < n; h++) {
+        if (c->qk_norm == QR_QK_NORM_UNIT)
+            norm_unit(ctx->model->kernels, heads + h * d,
+                      query ? 1 : layer->vec[QR_W_ATTN_K_SCALE][first + h], d);
         finish_head(s, i, heads + h * d, r, head_norm(c, layer, first + h, d, query));
+    }
     if (query && c->temperature_floor > 0 &&
         (c->temperature_everywhere || c->layers[i].rope == QR_LAYER_NO_ROPE))
         ctx->model->kernels->scale(heads, qr_attention_temperature(c, ctx->positions[r]), n * d);
@@ -134,7 +147,10 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
 {
     size_t begin, end;
     qr_team_range(team, p->s->n_tokens, 1, &begin, &end);
+    const bool convolved = p->s->ctx->conv_attention.in != NULL;
     for (size_t r = begin; r < end; r++) {
+        if (convolved)
+            qr_conv_attention_add_means(p->s, p->layer, r);
         float *k = p->out[1] + r * p->head_size[1] * p->n_heads[1];
         float *v = p->out[2] + r * p->head_size[2] * p->n_heads[2];
         finish_heads(p->s, p->layer, p->out[0] + r * p->w[0]->n, 0, p->n_heads[0], r, true);
@@ -151,11 +167,16 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
 static void run_all_heads(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
-    struct qr_projection projections[3];
-    for (int j = 0; j < p->n; j++)
-        projections[j] = (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
-    qr_project(p->s, &p->act, projections, (size_t)p->n, team);
-    quire_team_barrier(team);
+    if (p->s->ctx->conv_attention.in) {
+        qr_conv_attention_project(p->s, p->layer, &p->act, team);
+    } else {
+        struct qr_projection projections[3];
+        for (int j = 0; j < p->n; j++)
+            projections[j] =
+                (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
+        qr_project(p->s, &p->act, projections, (size_t)p->n, team);
+        quire_team_barrier(team);
+    }
     if (p->s->ctx->key_dt)
         qr_key_dt(p->s, p->layer, team);
     finish_rows(p, team);
@@ -245,7 +266,7 @@ static bool can_run_by_head(const struct qkv *p, const struct quire_team *team)
     const size_t busiest = (n + team->size - 1) / team->size; /* heads of the busiest thread */
     const struct qr_model_config *c = p->s->ctx->model->config;
     return c->qk_norm != QR_QK_NORM_FULL && !c->differential && !c->key_bias &&
-           busiest * team->size * 4 <= n * 5;
+           !c->conv_attention.channel_taps && busiest * team->size * 4 <= n * 5;
 }
 
 static void attend(const struct qr_step *s, uint32_t i, const struct quire_team *team)
@@ -328,8 +349,9 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         .n_heads = { l->n_heads, l->n_kv_heads, l->n_kv_heads },
     };
     const struct qr_packed *gate = layer->mat[QR_W_ATTN_GATE];
-    const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate };
-    qr_convert_input(s, &p.act, inputs, 4, src, s->n_tokens, team);
+    const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate,
+                                               layer->mat[QR_W_ATTN_V_DELAYED] };
+    qr_convert_input(s, &p.act, inputs, 5, src, s->n_tokens, team);
     if (gate) {
         const struct qr_projection to_gate = {
             gate, NULL, ctx->att_gate, { QR_W_ATTN_GATE, i, 0 }

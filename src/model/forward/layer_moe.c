@@ -6,6 +6,7 @@
 #include "model/forward/ffn_dense.h"
 #include "model/forward/input_sums.h"
 #include "model/forward/moe_route.h"
+#include "model/forward/moe_router.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
 #include <math.h>
@@ -37,7 +38,8 @@ static void norm_router_input(const struct qr_step *s, const struct qr_model_lay
 }
 
 /* Scores of the experts and of the shared experts' gate. They are computed in f32 in every compute
- * mode: a rounded score could choose another expert. */
+ * mode: a rounded score could choose another expert. Models with router_hidden have no shared
+ * experts. */
 static void run_routers(const struct qr_step *s, const struct qr_model_layer *layer,
                         const float *src, const struct quire_team *team)
 {
@@ -55,11 +57,11 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
                        const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
-    struct qr_moe_config all = s->ctx->model->config->moe; /* identity experts are like others */
+    struct qr_moe_config all = s->ctx->model->config->moe; /* all kinds of experts are alike */
     const struct qr_moe_config *m = &all;
     const float *factors = layer->vec[QR_W_EXPERT_SCALE];
     size_t begin, end;
-    all.n_experts += all.n_identity;
+    all.n_experts += all.n_identity + all.n_zero;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
@@ -74,7 +76,7 @@ static void sort_assignments(const struct qr_step *s)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_moe_config *m = &s->ctx->model->config->moe;
-    const uint32_t n = s->n_tokens * m->top_k, n_experts = m->n_experts + m->n_identity;
+    const uint32_t n = s->n_tokens * m->top_k, n_experts = m->n_experts + m->n_identity + m->n_zero;
     /* counts, then first places, finally ends, which are the starts of the next experts */
     uint32_t *next = b->starts + 1;
     memset(b->starts, 0, (n_experts + 1) * sizeof *b->starts);
@@ -202,9 +204,9 @@ static void run_out(const struct qr_step *s, const struct qr_model_layer *layer,
     multiply(s, layer, QR_W_EXPERT_DOWN, QR_W_EXPERT_DOWN_BIAS, act, p, s->ctx->moe.in);
 }
 
-/* Weighted sum of each token's experts in rank order (those that return their input still have it
- * in their places), so that its bits do not depend on the
- * batch. */
+/* Weighted sum of each token's experts in rank order, so that its bits do not depend on the batch.
+ * Experts that return their input still have it in their places; those that return zero are left
+ * out. */
 static void combine(const struct qr_step *s, float *out, const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
@@ -217,8 +219,9 @@ static void combine(const struct qr_step *s, float *out, const struct quire_team
         float *sum = out + r * width;
         memset(sum, 0, width * sizeof *sum);
         for (size_t i = r * c->top_k; i < (r + 1) * c->top_k; i++)
-            m->kernels->axpy(sum, c->weight_on_input ? 1 : b->weights[i],
-                             b->in + b->places[i] * width, width);
+            if (b->experts[i] < c->n_experts + c->n_identity)
+                m->kernels->axpy(sum, c->weight_on_input ? 1 : b->weights[i],
+                                 b->in + b->places[i] * width, width);
         if (b->shared)
             m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
                              b->shared + r * width, width);
@@ -241,7 +244,10 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
         qr_ffn_dense(s, layer, &shared, src, b->shared, team);
     if (b->router_in)
         norm_router_input(s, layer, team);
-    run_routers(s, layer, b->router_in ? b->router_in : src, team);
+    const float *router_src = b->router_in      ? b->router_in
+                              : b->router_state ? qr_moe_router_hidden(s, i, src, team)
+                                                : src;
+    run_routers(s, layer, router_src, team);
     quire_team_barrier(team);
     route_rows(s, layer, team);
     quire_team_barrier(team);

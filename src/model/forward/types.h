@@ -19,7 +19,8 @@ struct qr_moe_buffers {
     float *in;                  /* [hidden] inputs, later outputs */
     float *gate, *up;           /* [expert ffn] */
     float *router_in; /* [hidden] normed input of the router; NULL where it reads that of experts */
-    float *shared;    /* [max_rows][hidden] output of the shared experts; NULL without them */
+    float *router_state, *router_a, *router_b; /* [max_rows][router hidden]; NULL without */
+    float *shared;      /* [max_rows][hidden] output of the shared experts; NULL without them */
     float *shared_gate; /* [max_rows] */
     float *shortcut;    /* [max_rows][hidden] output to be added behind the next layer, or NULL */
 };
@@ -61,7 +62,8 @@ struct qr_state_run {
     float *state;
 };
 
-/* Buffers of recurrent layers; all NULL in other models. */
+/* Buffers of recurrent layers; all NULL in other models, but for the last four where attention has
+ * a state. */
 struct qr_recurrent_buffers {
     float *in;       /* [q, k and v] as projected */
     float *conv;     /* [q, k and v] after the convolution; NULL without one, or gated */
@@ -77,6 +79,14 @@ struct qr_recurrent_buffers {
     size_t n_marks;
     struct qr_state_run *runs; /* [max_seqs] sequences with tokens in the step */
     uint32_t n_runs;
+};
+
+/* Buffers of convolutional attention (conv_attention.h); all NULL in other models. */
+struct qr_conv_attention_buffers {
+    float *in;      /* [channels] queries and keys as projected */
+    float *mid;     /* [channels] after the first convolution */
+    float *windows; /* [channels][head taps] inputs of the second one */
+    float *delayed; /* [half of the values] for the next token */
 };
 
 /* Buffers of per-layer embeddings; all NULL in models without. */
@@ -184,6 +194,7 @@ struct quire_context {
     struct qr_latent_expand expand;  /* all NULL where nothing is expanded */
     struct qr_index_buffers index;
     struct qr_recurrent_buffers recurrent;
+    struct qr_conv_attention_buffers conv_attention;
     struct qr_moe_buffers moe; /* all NULL in dense models */
     struct qr_ple_buffers ple;
     struct qr_altup_buffers altup;

@@ -52,7 +52,8 @@ struct qr_groups {
  * them. */
 struct qr_stack {
     uint32_t first, end;
-    enum qr_weight_role positions, embd_norm, embd_norm_bias, output_norm, output_norm_bias;
+    enum qr_weight_role embedding, positions, embd_norm, embd_norm_bias, output_norm,
+        output_norm_bias;
 };
 
 struct quire_model {

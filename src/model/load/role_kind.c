@@ -13,6 +13,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_POOLER:
     case QR_W_CLASS_DENSE:
     case QR_W_CLASS_OUT:
+    case QR_W_ENC_TOKEN_EMBD:
     case QR_W_ENC_POS_EMBD:
     case QR_W_CROSS_Q:
     case QR_W_CROSS_K:
@@ -24,6 +25,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_ATTN_O:
     case QR_W_ATTN_GATE:
     case QR_W_ATTN_KEY_DT:
+    case QR_W_ATTN_V_DELAYED:
     case QR_W_LATENT_Q_A:
     case QR_W_LATENT_KV_A:
     case QR_W_INDEX_Q:
@@ -46,6 +48,9 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_FFN_DOWN:
     case QR_W_FFN_Z:
     case QR_W_ROUTER:
+    case QR_W_ROUTER_IN:
+    case QR_W_ROUTER_FC1:
+    case QR_W_ROUTER_FC2:
     case QR_W_SHARED_ROUTER:
     case QR_W_SHARED_GATE:
     case QR_W_SHARED_UP:
@@ -76,7 +81,7 @@ bool qr_role_is_stack(enum qr_weight_role role)
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
            role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
-           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED;
+           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED || role == QR_W_ATTN_CONV_HEADS;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -90,6 +95,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
         return cfg->recurrent.n_heads;
     if (role == QR_W_ATTN_K_NORMS)
         return cfg->layers[layer].n_kv_heads;
+    if (role == QR_W_ATTN_CONV_HEADS)
+        return cfg->layers[layer].n_heads + cfg->layers[layer].n_kv_heads;
     return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
 }
 

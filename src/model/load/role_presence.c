@@ -102,6 +102,16 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
     case QR_W_EXPERT_POST_NORM:
     case QR_W_FFN_DENSE_POST_NORM:
         return required_if(moe && m->beside_dense);
+    case QR_W_ROUTER_IN:
+    case QR_W_ROUTER_IN_BIAS:
+    case QR_W_ROUTER_NORM:
+    case QR_W_ROUTER_FC1:
+    case QR_W_ROUTER_FC1_BIAS:
+    case QR_W_ROUTER_FC2:
+    case QR_W_ROUTER_FC2_BIAS:
+        return required_if(moe && m->router_hidden);
+    case QR_W_ROUTER_CARRY:
+        return required_if(moe && m->router_hidden && l != c->layers);
     default: /* router, experts */
         return required_if(moe);
     }
@@ -213,6 +223,24 @@ static enum qr_presence block_presence(const struct qr_model_config *c, enum qr_
     return required_if(!attention || c->shared_block.attention_low_rank);
 }
 
+/* Convolutional attention, and vectors of residuals. */
+static enum qr_presence conv_attention_presence(const struct qr_model_config *c,
+                                                enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_ATTN_RESIDUAL_SHIFT:
+    case QR_W_ATTN_OUT_SCALE:
+    case QR_W_ATTN_OUT_SHIFT:
+        return required_if(c->residual_affine);
+    case QR_W_ATTN_V_DELAYED_BIAS:
+        return required_if(c->conv_attention.channel_taps && c->bias.v);
+    case QR_W_ATTN_K_SCALE:
+        return required_if(c->qk_norm == QR_QK_NORM_UNIT);
+    default:
+        return required_if(c->conv_attention.channel_taps != 0);
+    }
+}
+
 /* Whether a role belongs to the attention of a layer, and is absent where it has none. */
 static bool is_attention_weight(enum qr_weight_role role)
 {
@@ -311,6 +339,11 @@ static enum qr_presence global_presence(const struct qr_model_config *c, enum qr
         return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
         return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
+    case QR_W_ENC_TOKEN_EMBD:
+        return required_if(c->encoder_embedding);
+    case QR_W_EMBD_SHIFT:
+    case QR_W_EMBD_SCALE:
+        return required_if(c->embedding_affine);
     case QR_W_POS_EMBD:
         return required_if(c->learned_positions);
     case QR_W_ENC_POS_EMBD:
@@ -364,6 +397,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return latent_presence(&c->mla, role);
     if (role >= QR_W_INDEX_Q && role <= QR_W_INDEX_LAST)
         return l->index == QR_INDEX_OWN ? index_presence(&c->index, role) : QR_ABSENT;
+    if (role >= QR_W_ATTN_RESIDUAL_SHIFT && role <= QR_W_ATTN_K_SCALE)
+        return conv_attention_presence(c, role);
     switch (role) {
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
@@ -393,6 +428,10 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     case QR_W_ATTN_RESIDUAL:
     case QR_W_FFN_RESIDUAL:
         return required_if(c->residual_weights);
+    case QR_W_FFN_RESIDUAL_SHIFT:
+    case QR_W_FFN_OUT_SCALE:
+    case QR_W_FFN_OUT_SHIFT:
+        return required_if(c->residual_affine);
     case QR_W_ATTN_REL_BIAS:
         return required_if(c->relative_buckets && (layer == 0 || layer == c->n_layers));
     case QR_W_OUTPUT_NORM:

@@ -138,6 +138,17 @@ static bool tensor_per_expert(const struct qr_name_rule *r)
     return r->role < QR_W_FIRST_LAYER_ROLE || strstr(number + 2, "%u");
 }
 
+/* Convolutions are stored as [channels][inputs of a channel][taps]. */
+static struct shape conv_shape(const struct qr_model_config *c, enum qr_weight_role role,
+                               uint64_t cols, uint32_t heads)
+{
+    const struct qr_conv_attention_config *a = &c->conv_attention;
+    if (role == QR_W_ATTN_CONV)
+        return (struct shape){ 3, { a->channel_taps, 1, cols / a->channel_taps } };
+    const uint64_t dim = cols / a->head_taps;
+    return (struct shape){ 3, { a->head_taps, dim, heads * dim } };
+}
+
 /* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
  * dimensions. */
 static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
@@ -147,6 +158,8 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
     const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
     const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
     const bool latent = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
+    if (r->role == QR_W_ATTN_CONV || r->role == QR_W_ATTN_CONV_HEADS)
+        return conv_shape(&w->config, r->role, cols, stack);
     if (latent && transposed)
         cols = (uint64_t)w->config.mla.qk_nope_dim + w->config.v_head_dim;
     struct shape s =

@@ -18,6 +18,11 @@ enum extent {
     HEADS,
     KV_HEADS,
     GATES,
+    CHANNELS,
+    CHANNEL_TAPS,
+    HEAD_TAPS,
+    ROUTER_HIDDEN,
+    ROUTER_COLS,
     POSITIONS,
     TYPES,
     BUCKETS,
@@ -78,12 +83,15 @@ static const struct {
     [QR_W_TYPE_EMBD] = { "type_embd", TYPES, HIDDEN },
     [QR_W_EMBD_NORM] = { "embd_norm", NONE, HIDDEN },
     [QR_W_EMBD_NORM_BIAS] = { "embd_norm_bias", NONE, HIDDEN },
+    [QR_W_EMBD_SHIFT] = { "embd_shift", NONE, HIDDEN },
+    [QR_W_EMBD_SCALE] = { "embd_scale", NONE, HIDDEN },
     [QR_W_HEAD_DENSE] = { "head_dense", HIDDEN, HIDDEN },
     [QR_W_HEAD_DENSE_BIAS] = { "head_dense_bias", NONE, HIDDEN },
     [QR_W_HEAD_NORM] = { "head_norm", NONE, HIDDEN },
     [QR_W_HEAD_NORM_BIAS] = { "head_norm_bias", NONE, HIDDEN },
     [QR_W_POOLER] = { "pooler", HIDDEN, HIDDEN },
     [QR_W_POOLER_BIAS] = { "pooler_bias", NONE, HIDDEN },
+    [QR_W_ENC_TOKEN_EMBD] = { "enc_token_embd", VOCAB, HIDDEN },
     [QR_W_ENC_POS_EMBD] = { "enc_pos_embd", POSITIONS, HIDDEN },
     [QR_W_ENC_EMBD_NORM] = { "enc_embd_norm", NONE, HIDDEN },
     [QR_W_ENC_EMBD_NORM_BIAS] = { "enc_embd_norm_bias", NONE, HIDDEN },
@@ -133,6 +141,16 @@ static const struct {
     [QR_W_ATTN_KEY_DT_BIAS] = { "attn_key_dt_bias", NONE, KV_HEADS },
     [QR_W_ATTN_KEY_A] = { "attn_key_a", NONE, KV_HEADS },
     [QR_W_ATTN_RESIDUAL] = { "attn_residual", NONE, HIDDEN },
+    [QR_W_ATTN_RESIDUAL_SHIFT] = { "attn_residual_shift", NONE, HIDDEN },
+    [QR_W_ATTN_OUT_SCALE] = { "attn_out_scale", NONE, HIDDEN },
+    [QR_W_ATTN_OUT_SHIFT] = { "attn_out_shift", NONE, HIDDEN },
+    [QR_W_ATTN_V_DELAYED] = { "attn_v_delayed", V_ROWS, HIDDEN },
+    [QR_W_ATTN_V_DELAYED_BIAS] = { "attn_v_delayed_bias", NONE, V_ROWS },
+    [QR_W_ATTN_CONV] = { "attn_conv", NONE, CHANNEL_TAPS },
+    [QR_W_ATTN_CONV_BIAS] = { "attn_conv_bias", NONE, CHANNELS },
+    [QR_W_ATTN_CONV_HEADS] = { "attn_conv_heads", HEAD_DIM, HEAD_TAPS },
+    [QR_W_ATTN_CONV_HEADS_BIAS] = { "attn_conv_heads_bias", NONE, CHANNELS },
+    [QR_W_ATTN_K_SCALE] = { "attn_k_scale", NONE, KV_HEADS },
     [QR_W_ATTN_REL_BIAS] = { "attn_rel_bias", BUCKETS, HEADS },
     [QR_W_LATENT_Q_A] = { "latent_q_a", Q_RANK, HIDDEN },
     [QR_W_LATENT_Q_NORM] = { "latent_q_norm", NONE, Q_RANK },
@@ -225,7 +243,10 @@ static const struct {
     [QR_W_FFN_POST_NORM] = { "ffn_post_norm", NONE, HIDDEN },
     [QR_W_FFN_POST_NORM_BIAS] = { "ffn_post_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_RESIDUAL] = { "ffn_residual", NONE, HIDDEN },
-    [QR_W_ROUTER] = { "router", EXPERTS, HIDDEN },
+    [QR_W_FFN_RESIDUAL_SHIFT] = { "ffn_residual_shift", NONE, HIDDEN },
+    [QR_W_FFN_OUT_SCALE] = { "ffn_out_scale", NONE, HIDDEN },
+    [QR_W_FFN_OUT_SHIFT] = { "ffn_out_shift", NONE, HIDDEN },
+    [QR_W_ROUTER] = { "router", EXPERTS, ROUTER_COLS },
     [QR_W_ROUTER_BIAS] = { "router_bias", NONE, EXPERTS },
     [QR_W_ROUTER_CORRECTION] = { "router_correction", NONE, EXPERTS },
     [QR_W_EXPERT_GATE] = { "expert_gate", EXPERT_FFN, HIDDEN },
@@ -243,6 +264,14 @@ static const struct {
     [QR_W_EXPERT_NORM] = { "expert_norm", NONE, HIDDEN },
     [QR_W_EXPERT_POST_NORM] = { "expert_post_norm", NONE, HIDDEN },
     [QR_W_FFN_DENSE_POST_NORM] = { "ffn_dense_post_norm", NONE, HIDDEN },
+    [QR_W_ROUTER_IN] = { "router_in", ROUTER_HIDDEN, HIDDEN },
+    [QR_W_ROUTER_IN_BIAS] = { "router_in_bias", NONE, ROUTER_HIDDEN },
+    [QR_W_ROUTER_CARRY] = { "router_carry", NONE, ROUTER_HIDDEN },
+    [QR_W_ROUTER_NORM] = { "router_norm", NONE, ROUTER_HIDDEN },
+    [QR_W_ROUTER_FC1] = { "router_fc1", ROUTER_HIDDEN, ROUTER_HIDDEN },
+    [QR_W_ROUTER_FC1_BIAS] = { "router_fc1_bias", NONE, ROUTER_HIDDEN },
+    [QR_W_ROUTER_FC2] = { "router_fc2", ROUTER_HIDDEN, ROUTER_HIDDEN },
+    [QR_W_ROUTER_FC2_BIAS] = { "router_fc2_bias", NONE, ROUTER_HIDDEN },
     [QR_W_PLE_GATE] = { "ple_gate", PLE, HIDDEN },
     [QR_W_PLE_OUT] = { "ple_out", HIDDEN, PLE },
     [QR_W_PLE_POST_NORM] = { "ple_post_norm", NONE, HIDDEN },
@@ -325,7 +354,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case K_ROWS:
         return k;
     case V_ROWS:
-        return (uint64_t)l->n_kv_heads * (c->differential ? l->head_dim : l->v_head_dim);
+        return (uint64_t)l->n_kv_heads * (c->differential ? l->head_dim : l->v_head_dim) /
+               (c->conv_attention.channel_taps ? 2 : 1);
     case O_COLS:
         return (uint64_t)l->n_heads * (c->differential ? l->head_dim : l->v_head_dim);
     case FFN:
@@ -342,6 +372,16 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return l->n_kv_heads;
     case GATES:
         return (uint64_t)l->n_heads * (c->gate_per_head ? 1 : c->v_head_dim);
+    case CHANNELS:
+        return q + k;
+    case CHANNEL_TAPS:
+        return (q + k) * c->conv_attention.channel_taps;
+    case HEAD_TAPS:
+        return (uint64_t)l->head_dim * c->conv_attention.head_taps;
+    case ROUTER_HIDDEN:
+        return c->moe.router_hidden;
+    case ROUTER_COLS:
+        return c->moe.router_hidden ? c->moe.router_hidden : c->hidden_size;
     case POSITIONS:
         return (uint64_t)c->context_length + c->position_offset;
     case TYPES:
@@ -363,7 +403,7 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:
-        return (uint64_t)c->moe.n_experts + c->moe.n_identity;
+        return (uint64_t)c->moe.n_experts + c->moe.n_identity + c->moe.n_zero;
     case EXPERT_FFN:
         return c->moe.ffn_size;
     case SHARED_FFN:
