@@ -108,10 +108,28 @@ static quire_status prepare_slopes(struct quire_model *m, uint32_t i, struct qui
     return QUIRE_OK;
 }
 
+/* Transposes the convolution of n-gram embeddings to [taps][channels]. */
+static quire_status prepare_ngram_conv(struct quire_model *m, struct qr_model_layer *layer,
+                                       struct quire_error *err)
+{
+    const size_t width = (size_t)m->config->hyper.n_streams * m->config->hidden_size;
+    const size_t taps = m->config->ngram.taps;
+    float *conv = reserve(m, taps, width, err);
+    if (!conv)
+        return QUIRE_E_NOMEM;
+    for (size_t c = 0; c < width; c++)
+        for (size_t t = 0; t < taps; t++)
+            conv[t * width + c] = layer->vec[QR_W_NGRAM_CONV][c * taps + t];
+    layer->ngram_conv = conv;
+    return QUIRE_OK;
+}
+
 quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_error *err)
 {
     const struct qr_recurrent_config *r = &m->config->recurrent;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
+        if (m->config->layers[i].ngram)
+            QR_TRY(prepare_ngram_conv(m, &m->layers[i], err));
         if (!qr_layer_recurs(&m->config->layers[i]))
             continue;
         if (r->conv_taps)

@@ -24,8 +24,16 @@ quire_status qr_model_place_states(struct quire_model *m, struct quire_error *er
         r->kind == QR_RECURRENT_SHORT_CONV
             ? 0
             : align_floats((wkv ? 3 : 1) * (uint64_t)r->n_heads * r->key_dim * r->value_dim);
+    const struct qr_ngram_config *n = &m->config->ngram;
+    const uint64_t streams = (uint64_t)m->config->hyper.n_streams * m->config->hidden_size;
     uint64_t floats = 0;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
+        if (m->config->layers[i].ngram) { /* inputs of the convolution, and tokens */
+            m->layers[i].ngram_tail = (size_t)floats;
+            floats += align_floats(streams * (n->taps - 1) * n->size);
+            m->layers[i].ngram_context = (size_t)floats;
+            floats += align_floats(n->size - 1);
+        }
         if (!qr_layer_recurs(&m->config->layers[i]))
             continue;
         m->layers[i].recurrent.tail = (size_t)floats;

@@ -167,7 +167,7 @@ static void dynamic_ntk(void **state)
     close_dynamic_ntk(&m);
 }
 
-/* Indexers: their keys are in a KV group of their own. */
+/* Indexers: their keys are in a KV group of their own. The last model has recurrent layers, too. */
 static void selected_keys(void **state)
 {
     (void)state;
@@ -177,6 +177,10 @@ static void selected_keys(void **state)
                             blocks = { .gguf = "../gguf_2026/minimax_m3_text-bf16.gguf" };
     check_matrix(&keys, is_slow() ? 200 : 60, 14);
     check_matrix(&blocks, is_slow() ? 200 : 60, 15);
+    struct test_model compressed;
+    open_tested(&compressed, "qwen4_exp", keys.gguf);
+    check_matrix(&compressed, is_slow() ? 200 : 60, 16);
+    close_tested(&compressed);
 }
 
 /* ---- Preemption */

@@ -76,6 +76,8 @@ struct qr_arch {
     bool shared_kv;   /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
     bool altup;                /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
+    enum qr_hyper_kind hyper;  /* hyper-connections */
+    bool ngrams;               /* embeddings of n-grams */
     bool global_heads;         /* layers without a window have heads of another size and number */
     bool sub_norms;            /* see qr_model_config */
     bool scaled_embedding;     /* embeddings are multiplied by sqrt(hidden) */
@@ -131,6 +133,7 @@ struct qr_arch {
     bool hf_multipliers;     /* embedding, attention and residual multipliers, logits_scaling */
     bool hf_logit_scale;     /* logit_scale multiplies the logits */
     bool hf_clip_qkv;
+    bool hf_output_gate;        /* output_gate_type of recurrent layers; default hidden_act */
     bool hf_multi_query;        /* multi_query, default true: one KV head */
     bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */
     uint32_t hf_ffn_multiplier; /* default feed-forward size / hidden size; 0: no default */

@@ -103,6 +103,7 @@
     X(qwen3_5_moe)                                                                                 \
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
+    X(qwen4_exp)                                                                                   \
     X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \

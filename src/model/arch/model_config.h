@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_ARCH_MODEL_CONFIG_H
 #define QR_MODEL_ARCH_MODEL_CONFIG_H
 #include "base/alloc.h"
+#include "model/arch/stream_config.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ enum qr_block_kind {
     QR_BLOCK_PARALLEL,       /* h = n1(x);  x += attn(h) + ffn(h)            Phi, GPT-J, Cohere */
     QR_BLOCK_PARALLEL_2NORM, /* x += attn(n1(x)) + ffn(n2(x))                NeoX, Falcon 40B */
     QR_BLOCK_SCALED_NORM,    /* x = n1(x);  x = alpha x + beta attn(x);  likewise ffn   MiniMax */
+    QR_BLOCK_PLAIN,          /* x += attn(x);          x += ffn(x)           Qwen4-Exp */
 };
 
 enum qr_activation {
@@ -232,6 +234,8 @@ struct qr_layer_config {
     bool sparse_gate;      /* gates below gate_cutoff are 0 */
     float gate_cutoff;     /* in standard deviations of a token's gates above their mean */
     bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
+    uint32_t ngram;        /* n-gram embeddings: number of the layer among those with, from 1 */
+    uint64_t ngram_rows;   /* of each part of its table */
     struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
     /* SHARED_BLOCK: the first layer with the same block, whose weights this layer uses, and the
      * number of layers with any block before this one */
@@ -282,25 +286,6 @@ struct qr_mla_config {
     bool expand;
 };
 
-/* Per-layer embeddings (Gemma 3n, 4): every token has a vector of `dim` elements for each layer,
- * e = (table[token] sqrt(dim) + norm(project(x0) / sqrt(hidden))) / sqrt(2), x0 the input of the
- * first layer. A layer ends with x += norm(out(act(gate(x)) * e)). */
-struct qr_ple_config {
-    uint32_t dim;        /* 0: none */
-    uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
-};
-
-/* AltUp (arXiv 2301.13310): several residual streams of hidden_size. A layer predicts all streams
- * by a mixture of them, runs on the active one and corrects all by what it changed. The other
- * streams start as projections of the first; the mean of all, after another projection, enters the
- * final norm. */
-struct qr_altup_config {
-    uint32_t n_streams; /* 0: there is one residual stream */
-    uint32_t active;
-    float coef_clip;    /* bounds the weights of the correction; 0 = none */
-    bool correct_scale; /* per-layer embeddings read the corrected stream times ALTUP_SCALE */
-};
-
 /* Which keys the queries of a layer attend to. */
 enum qr_layer_index {
     QR_INDEX_NONE,   /* all that the masks leave */
@@ -310,12 +295,17 @@ enum qr_layer_index {
 
 /* Indexer of sparse attention; n_heads == 0: unused. It has one key per token, in a KV group of
  * their own, and selects the keys of a token by scores of its queries against them: DeepSeek sparse
- * attention (DSA), the block-sparse attention of MiniMax M3. */
+ * attention (DSA), the block-sparse attention of MiniMax M3 and of Qwen4-Exp. */
 struct qr_index_config {
     uint32_t n_heads, head_dim; /* of index queries; RoPE rotates their first elements */
     uint32_t top_k;             /* keys or blocks that are selected */
     uint32_t block_size;        /* blocks of keys are selected, by their highest score; 1: keys */
     uint32_t local_blocks;      /* blocks up to the query's own that are always selected */
+    /* A block has one key, the norm of the mean of its tokens' projections, rotated by the position
+     * of its first token, and can be selected once all of them are visible. Tokens behind the last
+     * such block are always selected. */
+    bool compressed;
+    bool unit_weights; /* of `weighted`: w_h is 1 */
     /* one selection for all heads, by sum_h w_h(x) * max(q_h . k, 0); else one for each index head,
      * by q_h . k, which applies to an equal share of the KV heads */
     bool weighted;
@@ -453,6 +443,8 @@ struct qr_model_config {
     struct qr_moe_config moe;
     struct qr_ple_config ple;
     struct qr_altup_config altup;
+    struct qr_hyper_config hyper;
+    struct qr_ngram_config ngram;
     /* LAuReL (arXiv 2411.07501): x = (x + p1(attn(h)) + h + norm(right(left(h)))) / sqrt(2), h the
      * normed input of attention; 0 = none */
     uint32_t laurel_rank;

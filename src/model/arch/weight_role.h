@@ -46,6 +46,10 @@ enum qr_weight_role {
     QR_W_PLE_NORM,      /* [ple dim] */
     QR_W_ALTUP_PROJ,    /* stack of [hidden][hidden]: the first stream to each other one */
     QR_W_ALTUP_UNEMBED, /* stack of [hidden][hidden]: each other stream to the final norm */
+    /* hyper-connections, of what enters the final norm: as HYPER_ATTN_* */
+    QR_W_HYPER_OUT_NORM,
+    QR_W_HYPER_OUT_DOWN,
+    QR_W_HYPER_OUT_UP,
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -210,6 +214,23 @@ enum qr_weight_role {
     QR_W_ALTUP_PREDICT, /* [streams * streams][streams], rows (from, to) */
     QR_W_ALTUP_CORRECT, /* [streams][streams] */
     QR_W_ALTUP_SCALE,   /* [hidden] */
+    /* hyper-connections, of the input and output of a sublayer */
+    QR_W_HYPER_ATTN_NORM,   /* [streams * hidden] */
+    QR_W_HYPER_ATTN_DOWN,   /* [rank][streams * hidden] */
+    QR_W_HYPER_ATTN_UP,     /* [streams * hidden][rank] */
+    QR_W_HYPER_ATTN_INJECT, /* [streams][streams * hidden] */
+    QR_W_HYPER_FFN_NORM,
+    QR_W_HYPER_FFN_DOWN,
+    QR_W_HYPER_FFN_UP,
+    QR_W_HYPER_FFN_INJECT,
+    /* embeddings of n-grams; see qr_ngram_config */
+    QR_W_NGRAM_EMBD,       /* stack of [rows][dim / heads], one matrix per part */
+    QR_W_NGRAM_KEY,        /* [streams * hidden][dim] */
+    QR_W_NGRAM_VALUE,      /* [hidden][dim] */
+    QR_W_NGRAM_KEY_NORM,   /* [streams * hidden] */
+    QR_W_NGRAM_QUERY_NORM, /* [streams * hidden] */
+    QR_W_NGRAM_CONV_NORM,  /* [streams * hidden] */
+    QR_W_NGRAM_CONV,       /* [streams * hidden][taps], newest tap last */
     QR_W_N_ROLES
 };
 

@@ -14,10 +14,11 @@ static inline uint32_t qr_model_total_layers(const struct qr_model_config *cfg)
     return cfg->n_layers + cfg->n_encoder_layers;
 }
 
-/* Whether a norm follows the last layer. A POST_NORM block ends with a norm of its own. */
+/* Whether a norm follows the last layer. A POST_NORM block ends with a norm of its own, and the
+ * mixture of several streams before the output of PLAIN blocks begins with norms. */
 static inline bool qr_model_has_final_norm(const struct qr_model_config *cfg)
 {
-    return cfg->block != QR_BLOCK_POST_NORM;
+    return cfg->block != QR_BLOCK_POST_NORM && cfg->block != QR_BLOCK_PLAIN;
 }
 
 /* Whether a layer has a recurrent state, or keys and values. */
@@ -44,6 +45,12 @@ static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cf
                                                 const struct qr_layer_config *l)
 {
     return l->output_norm ? QR_BLOCK_OUTPUT_NORM : cfg->block;
+}
+
+/* Whether a block has norms of the inputs of its sublayers. */
+static inline bool qr_block_norms_input(enum qr_block_kind block)
+{
+    return block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM && block != QR_BLOCK_PLAIN;
 }
 
 /* Channels of q and of k, of v, and of the causal convolution over them (0: none), of a recurrent

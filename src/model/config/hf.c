@@ -17,6 +17,7 @@
 #include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"
 #include "model/config/hf_shared_block.h"
+#include "model/config/hf_streams.h"
 #include "model/config/hf_text.h"
 #include "model/config/hf_tokens.h"
 #include "model/config/hf_unknown.h"
@@ -273,6 +274,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_family(h));
     QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_shared_blocks(h));
+    QR_TRY(qr_hf_read_streams(h));
     QR_TRY(qr_hf_read_windows(h, &has_window));
     QR_TRY(qr_hf_read_layer_sizes(h));
     QR_TRY(qr_hf_read_layer_heads(h));

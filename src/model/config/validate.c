@@ -140,6 +140,20 @@ static quire_status check_altup(const struct qr_model_config *c, struct quire_er
     return QUIRE_OK;
 }
 
+/* Hyper-connections. The limits keep the width of all streams below 2^24. */
+static quire_status check_hyper(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_hyper_config *h = &c->hyper;
+    if (h->kind == QR_HYPER_NONE)
+        return QUIRE_OK;
+    QR_TRY(in_range("number of residual streams", h->n_streams, 2, QR_CONFIG_MAX_STREAMS, err));
+    QR_TRY(in_range("rank of hyper-connections", h->rank, 1, QR_CONFIG_MAX_HIDDEN, err));
+    if (c->kind != QR_MODEL_DECODER || c->block != QR_BLOCK_PLAIN)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "hyper-connections are supported in decoders only");
+    return QUIRE_OK;
+}
+
 /* Recurrent layers. The limits keep every product below 2^48. */
 static quire_status check_recurrent(const struct qr_model_config *c, struct quire_error *err)
 {
@@ -378,6 +392,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     QR_TRY(check_recurrent(c, err));
     QR_TRY(check_ple(c, err));
     QR_TRY(check_altup(c, err));
+    QR_TRY(check_hyper(c, err));
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
         QR_TRY(check_layer(c, i, err));
         QR_TRY(check_shared_block(c, i, err));

@@ -266,7 +266,7 @@ static quire_status run_load(struct load *l, const char *pack_cache, struct quir
 }
 
 /* Upper bound: all roles of all layers, three matrices per expert of MoE layers, three per head of
- * latent attention and of RG-LRU, and two per residual stream. */
+ * latent attention and of RG-LRU, two per residual stream, and the parts of n-gram tables. */
 static size_t max_jobs(const struct qr_model_config *c)
 {
     size_t n = ((size_t)qr_model_total_layers(c) + 1) * QR_W_N_ROLES;
@@ -275,6 +275,7 @@ static size_t max_jobs(const struct qr_model_config *c)
         n += 2 * (size_t)c->n_layers * c->recurrent.n_heads;
     for (uint32_t i = 0; i < c->n_layers; i++) {
         n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
+        n += c->layers[i].ngram ? c->ngram.n_parts : 0;
         n += c->mla.kv_lora_rank ? 3 * (size_t)c->layers[i].n_heads : 0;
     }
     return n;

@@ -37,6 +37,8 @@ struct qr_model_layer {
     uint32_t index_layer;           /* its index in the KV group of index keys */
     uint32_t plan_group;            /* layers of a plan group share its work items */
     struct qr_recurrent_weights recurrent;
+    const float *ngram_conv;          /* [taps][streams * hidden]; NULL without n-gram embeddings */
+    size_t ngram_tail, ngram_context; /* offsets in floats in the state of a sequence */
     struct qr_lora *low_rank; /* [QR_LOW_RANK_SITES] updates of projections (low_rank.h), or NULL */
     struct qr_xielu xielu;    /* alphas after softplus, beta added to alpha_n */
 };

@@ -12,7 +12,7 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
     const enum qr_block_kind block = qr_layer_block(c, l);
     const bool output = block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM ||
                         block == QR_BLOCK_POST_NORM;
-    const bool input = block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM;
+    const bool input = qr_block_norms_input(block);
     const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
     switch (role) {
     case QR_W_ATTN_NORM:
@@ -135,7 +135,7 @@ static enum qr_presence index_presence(const struct qr_index_config *c, enum qr_
     case QR_W_INDEX_K_NORM_BIAS:
         return required_if(c->layer_norm);
     case QR_W_INDEX_WEIGHTS:
-        return required_if(c->weighted);
+        return required_if(c->weighted && !c->unit_weights);
     default:
         return QR_REQUIRED;
     }
@@ -263,6 +263,15 @@ static enum qr_presence layer_end_presence(const struct qr_model_config *c,
     }
 }
 
+/* Hyper-connections and embeddings of n-grams. */
+static enum qr_presence stream_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                        const struct qr_layer_config *l)
+{
+    if (role >= QR_W_NGRAM_EMBD && role <= QR_W_NGRAM_CONV)
+        return required_if(l->ngram != 0);
+    return required_if(c->hyper.kind != QR_HYPER_NONE);
+}
+
 /* Projections of self attention and cross attention, which have the same biases. */
 static enum qr_presence projection_presence(const struct qr_model_config *c,
                                             enum qr_weight_role role)
@@ -350,6 +359,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         const uint32_t i = (uint32_t)(role - QR_W_DENSE_0) % QR_MAX_DENSE;
         return required_if(i < c->n_dense && (role <= QR_W_DENSE_3 || c->dense[i].bias));
     }
+    if (role >= QR_W_HYPER_ATTN_NORM || (role >= QR_W_HYPER_OUT_NORM && role <= QR_W_HYPER_OUT_UP))
+        return stream_presence(c, role, l);
     if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_ALTUP_UNEMBED))
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)

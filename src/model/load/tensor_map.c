@@ -174,7 +174,7 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
         &w->config, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
     const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
     QR_TRY(check_type(&t, vector, err));
-    const bool recurrent = role >= QR_W_REC_Q && role <= QR_W_REC_LAST;
+    const bool recurrent = (role >= QR_W_REC_Q && role <= QR_W_REC_LAST) || role == QR_W_NGRAM_CONV;
     if (recurrent ? !same_recurrent_shape(&t, &shape, vector) : !same_shape(&t, &shape))
         return wrong_shape(&t, &shape, err);
     const bool dequantize = transposed && qr_weight_type_info(t.type)->block_elems != 1;

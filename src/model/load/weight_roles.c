@@ -45,6 +45,13 @@ enum extent {
     STREAMS,
     STREAM_PAIRS,
     LAUREL,
+    HYPER,
+    HYPER_RANK,
+    HYPER_STREAMS,
+    NGRAM,
+    NGRAM_ROWS,
+    NGRAM_HEAD,
+    NGRAM_TAPS,
     REC_KEYS,
     REC_VALUES,
     REC_Z_COLS,
@@ -106,6 +113,9 @@ static const struct {
     [QR_W_PLE_NORM] = { "ple_norm", NONE, PLE },
     [QR_W_ALTUP_PROJ] = { "altup_proj", HIDDEN, HIDDEN },
     [QR_W_ALTUP_UNEMBED] = { "altup_unembed", HIDDEN, HIDDEN },
+    [QR_W_HYPER_OUT_NORM] = { "hyper_out_norm", NONE, HYPER },
+    [QR_W_HYPER_OUT_DOWN] = { "hyper_out_down", HYPER_RANK, HYPER },
+    [QR_W_HYPER_OUT_UP] = { "hyper_out_up", HYPER, HYPER_RANK },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
@@ -255,6 +265,21 @@ static const struct {
     [QR_W_ALTUP_PREDICT] = { "altup_predict", STREAM_PAIRS, STREAMS },
     [QR_W_ALTUP_CORRECT] = { "altup_correct", STREAMS, STREAMS },
     [QR_W_ALTUP_SCALE] = { "altup_scale", NONE, HIDDEN },
+    [QR_W_HYPER_ATTN_NORM] = { "hyper_attn_norm", NONE, HYPER },
+    [QR_W_HYPER_ATTN_DOWN] = { "hyper_attn_down", HYPER_RANK, HYPER },
+    [QR_W_HYPER_ATTN_UP] = { "hyper_attn_up", HYPER, HYPER_RANK },
+    [QR_W_HYPER_ATTN_INJECT] = { "hyper_attn_inject", HYPER_STREAMS, HYPER },
+    [QR_W_HYPER_FFN_NORM] = { "hyper_ffn_norm", NONE, HYPER },
+    [QR_W_HYPER_FFN_DOWN] = { "hyper_ffn_down", HYPER_RANK, HYPER },
+    [QR_W_HYPER_FFN_UP] = { "hyper_ffn_up", HYPER, HYPER_RANK },
+    [QR_W_HYPER_FFN_INJECT] = { "hyper_ffn_inject", HYPER_STREAMS, HYPER },
+    [QR_W_NGRAM_EMBD] = { "ngram_embd", NGRAM_ROWS, NGRAM_HEAD },
+    [QR_W_NGRAM_KEY] = { "ngram_key", HYPER, NGRAM },
+    [QR_W_NGRAM_VALUE] = { "ngram_value", HIDDEN, NGRAM },
+    [QR_W_NGRAM_KEY_NORM] = { "ngram_key_norm", NONE, HYPER },
+    [QR_W_NGRAM_QUERY_NORM] = { "ngram_query_norm", NONE, HYPER },
+    [QR_W_NGRAM_CONV_NORM] = { "ngram_conv_norm", NONE, HYPER },
+    [QR_W_NGRAM_CONV] = { "ngram_conv", HYPER, NGRAM_TAPS },
 };
 
 const char *qr_weight_role_name(enum qr_weight_role role)
@@ -304,6 +329,29 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum extent e)
         return r->norm_per_head ? r->norm_dim : qr_recurrent_value_width(r);
     default:
         return r->n_heads;
+    }
+}
+
+/* Hyper-connections and embeddings of n-grams; zeros in models without. */
+static uint64_t stream_extent(const struct qr_model_config *c, const struct qr_layer_config *l,
+                              enum extent e)
+{
+    const struct qr_ngram_config *n = &c->ngram;
+    switch (e) {
+    case HYPER:
+        return (uint64_t)c->hyper.n_streams * c->hidden_size;
+    case HYPER_RANK:
+        return c->hyper.rank;
+    case HYPER_STREAMS:
+        return c->hyper.n_streams;
+    case NGRAM_ROWS:
+        return l->ngram_rows;
+    case NGRAM_HEAD:
+        return n->size ? n->dim / ((n->size - 1) * n->heads) : 0;
+    case NGRAM_TAPS:
+        return n->taps;
+    default:
+        return n->dim;
     }
 }
 
@@ -399,7 +447,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case ONE:
         return 1;
     default:
-        return recurrent_extent(c, (enum extent)e);
+        return e >= HYPER && e <= NGRAM_TAPS ? stream_extent(c, l, (enum extent)e)
+                                             : recurrent_extent(c, (enum extent)e);
     }
 }
 
