@@ -191,7 +191,8 @@ static uint32_t count_attention_layers(const struct quire_model *m)
 {
     uint32_t n = 0;
     for (uint32_t g = 0; g < m->groups.n_kv; g++)
-        n += (int32_t)g == m->cross_group || (int32_t)g == m->index_group
+        n += (int32_t)g == m->cross_group || (int32_t)g == m->index_group ||
+                     (int32_t)g == m->compress_group
                  ? 0
                  : m->groups.kv[g].n_layers;
     return n;
@@ -247,7 +248,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .n_recurrent_layers = model->n_recurrent,
         .n_attention_layers = count_attention_layers(model),
         .state_bytes = model->state_bytes,
-        .needs_token_ids = c->ple.dim != 0 || c->ngram.size != 0,
+        .needs_token_ids = qr_model_needs_ids(c),
         .is_mtp = c->mtp.in_use,
     };
     qr_struct_write(info, &facts, sizeof facts);

@@ -11,6 +11,18 @@ static uint64_t align_floats(uint64_t n)
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+/* The last projections of tokens to compressed keys; returns the new end of the state. */
+static uint64_t place_rings(struct quire_model *m, uint32_t i, uint64_t floats)
+{
+    const struct qr_layer_config *l = &m->config->layers[i];
+    const bool overlap = l->index == QR_INDEX_OWN;
+    m->layers[i].compress_ring = (size_t)floats;
+    floats += align_floats(qr_compress_ring_floats(l, l->head_dim));
+    m->layers[i].index_ring = (size_t)floats;
+    return floats +
+           (overlap ? align_floats(qr_compress_ring_floats(l, m->config->index.head_dim)) : 0);
+}
+
 quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err)
 {
     const struct qr_recurrent_config *r = &m->config->recurrent;
@@ -28,12 +40,16 @@ quire_status qr_model_place_states(struct quire_model *m, struct quire_error *er
     const uint64_t streams = (uint64_t)m->config->hyper.n_streams * m->config->hidden_size;
     uint64_t floats = 0;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
+        const uint64_t before = floats;
         if (m->config->layers[i].ngram) { /* inputs of the convolution, and tokens */
             m->layers[i].ngram_tail = (size_t)floats;
             floats += align_floats(streams * (n->taps - 1) * n->size);
             m->layers[i].ngram_context = (size_t)floats;
             floats += align_floats(n->size - 1);
         }
+        if (m->config->layers[i].compress_rate)
+            floats = place_rings(m, i, floats);
+        m->n_recurrent += floats != before && !qr_layer_recurs(&m->config->layers[i]);
         if (!qr_layer_recurs(&m->config->layers[i]))
             continue;
         m->layers[i].recurrent.tail = (size_t)floats;

@@ -101,6 +101,7 @@ struct qr_arch {
     bool differential, key_bias, residual_weights; /* see qr_model_config */
     const struct qr_recurrent_arch *recurrent;     /* NULL: no recurrent layers */
     bool mla;                                      /* multi-head latent attention */
+    bool shared_key_value;                         /* see qr_shared_kv_config */
     bool has_index;                                /* an indexer selects keys; its options are: */
     struct qr_index_config index;
     struct qr_moe_config moe; /* what the files do not contain */
@@ -178,6 +179,7 @@ struct qr_arch {
     float hf_global_partial;
     bool hf_local_rope;               /* windowed layers have a RoPE set of their own */
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
+    bool hf_yarn_unscaled;            /* cos and sin have no factor by default */
     bool hf_yarn_is_longrope;         /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;
     const struct qr_hf_alias *hf_aliases;

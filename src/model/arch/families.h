@@ -21,6 +21,7 @@
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
     X(deepseek_v32)                                                                                \
+    X(deepseek_v4)                                                                                 \
     X(diffllama)                                                                                   \
     X(doge)                                                                                        \
     X(dots1)                                                                                       \

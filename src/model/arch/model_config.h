@@ -222,21 +222,23 @@ struct qr_layer_config {
     uint8_t rope; /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
     bool chunked; /* chunked attention: visible keys are those of the own chunk of `window` */
     bool moe;
+    bool token_experts; /* a table gives the experts of each token */
     /* the experts are beside a dense network; their output is added behind the next layer */
     bool shortcut;
-    bool encoder;          /* encoder layer of an encoder-decoder */
-    bool skip_attn_norm;   /* the norm before attention is omitted */
-    bool sinks;            /* attention sinks: one logit per head */
-    uint8_t mixer;         /* enum qr_mixer */
-    uint8_t index;         /* enum qr_layer_index */
-    bool no_ffn;           /* the layer ends after its mixer */
-    bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
-    bool sparse_gate;      /* gates below gate_cutoff are 0 */
-    float gate_cutoff;     /* in standard deviations of a token's gates above their mean */
-    bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
-    uint32_t ngram;        /* n-gram embeddings: number of the layer among those with, from 1 */
-    uint64_t ngram_rows;   /* of each part of its table */
-    struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
+    bool encoder;        /* encoder layer of an encoder-decoder */
+    bool skip_attn_norm; /* the norm before attention is omitted */
+    bool sinks;          /* attention sinks: one logit per head */
+    uint8_t mixer;       /* enum qr_mixer */
+    uint8_t index;       /* enum qr_layer_index */
+    bool no_ffn;         /* the layer ends after its mixer */
+    bool output_norm;    /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    bool sparse_gate;    /* gates below gate_cutoff are 0 */
+    float gate_cutoff;   /* in standard deviations of a token's gates above their mean */
+    bool v_is_k;         /* values are the keys before norm and RoPE; there are no weights of V */
+    uint32_t ngram;      /* n-gram embeddings: number of the layer among those with, from 1 */
+    uint64_t ngram_rows; /* of each part of its table */
+    uint32_t compress_rate; /* tokens per compressed key; 0: none; see qr_shared_kv_config */
+    struct qr_xielu xielu;  /* as stored, of GGUF files; in others they are tensors */
     /* SHARED_BLOCK: the first layer with the same block, whose weights this layer uses, and the
      * number of layers with any block before this one */
     uint32_t block_owner, block_use;
@@ -245,7 +247,8 @@ struct qr_layer_config {
 enum qr_moe_gating {
     QR_GATING_SOFTMAX, /* softmax over all experts, then top-k */
     QR_GATING_SIGMOID,
-    QR_GATING_SOFTMAX_TOPK, /* top-k of the router logits, then softmax over the selected */
+    QR_GATING_SQRT_SOFTPLUS, /* sqrt(softplus(x)) */
+    QR_GATING_SOFTMAX_TOPK,  /* top-k of the router logits, then softmax over the selected */
     /* SparseMixer (arXiv 2310.00811): each selected expert's weight is its softmax over the experts
      * left whose logits are within sparsemixer_margin of it, relatively */
     QR_GATING_SPARSEMIXER,
@@ -272,6 +275,8 @@ struct qr_moe_config {
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
     float logit_softcap; /* soft cap of the router's logits; 0 = off */
+    /* of routed experts: gates are at most this, ups in between minus this and this; 0 = off */
+    float act_limit;
     float sparsemixer_margin;
 };
 
@@ -284,6 +289,20 @@ struct qr_mla_config {
     float latent_scale; /* multiplies normalized latents of keys and values; 1 = none */
     /* load the weights for expanded keys as well; set by the caller, not read from the file */
     bool expand;
+};
+
+/* Attention with one key of head_dim per token, which is its value as well (DeepSeek V4). RoPE
+ * rotates the last elements of queries and keys, and rotates those of the output back, as values
+ * are rotated. Queries come from mla.q_lora_rank and are divided by their rms per head; the output
+ * projection is o(concatenation of o_a applied to each group of heads).
+ *
+ * Layers with a compress_rate attend to compressed keys, too, besides those of their window: every
+ * `rate` tokens have one, norm(sum_j softmax_j(gate_j + bias_j) kv_j) by element, rotated by the
+ * position of the first of them. With overlap, a token has two series of kv and gate: the first
+ * takes part in the key of the next `rate` tokens, the second in that of its own. Layers with an
+ * indexer attend to those of its choice; its own keys are compressed with overlap. */
+struct qr_shared_kv_config {
+    uint32_t o_groups, o_rank; /* o_groups == 0: unused */
 };
 
 /* Which keys the queries of a layer attend to. */
@@ -306,6 +325,8 @@ struct qr_index_config {
      * such block are always selected. */
     bool compressed;
     bool unit_weights; /* of `weighted`: w_h is 1 */
+    bool pooled;       /* keys are compressed like those of qr_shared_kv_config, with overlap */
+    bool rope_last;    /* RoPE rotates the last elements */
     /* one selection for all heads, by sum_h w_h(x) * max(q_h . k, 0); else one for each index head,
      * by q_h . k, which applies to an equal share of the KV heads */
     bool weighted;
@@ -439,6 +460,7 @@ struct qr_model_config {
     uint32_t n_rope;
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
+    struct qr_shared_kv_config shared_kv;
     struct qr_index_config index;
     struct qr_moe_config moe;
     struct qr_ple_config ple;

@@ -33,12 +33,19 @@ enum qr_hyper_kind {
     /* n = norm of each stream; mixture: mean_k of sigmoid(up(silu(down(n) / streams)))_k * n_k;
      * weights of the output: 2 sigmoid(inject(n) / streams) */
     QR_HYPER_GATED,
+    /* m = fn(all streams / their rms) * scale + base. Mixture: sum_k (sigmoid(m_k) + eps) x_k;
+     * weights of the output: 2 sigmoid(m). The streams themselves are mixed by a matrix that is
+     * made doubly stochastic from softmax(m) + eps: columns, then (iterations - 1) times rows and
+     * columns are divided by their sum + eps (arXiv 2512.24880) */
+    QR_HYPER_SINKHORN,
 };
 
 struct qr_hyper_config {
     enum qr_hyper_kind kind;
     uint32_t n_streams;
-    uint32_t rank; /* GATED: of the gates of the mixture */
+    uint32_t rank;       /* GATED: of the gates of the mixture */
+    uint32_t iterations; /* SINKHORN */
+    float eps;           /* SINKHORN */
 };
 
 /* Embeddings of n-grams, added to the streams of hyper-connections before a layer (Qwen4-Exp). The

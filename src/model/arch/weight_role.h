@@ -50,6 +50,9 @@ enum qr_weight_role {
     QR_W_HYPER_OUT_NORM,
     QR_W_HYPER_OUT_DOWN,
     QR_W_HYPER_OUT_UP,
+    QR_W_HYPER_OUT_MIX,   /* [streams][streams * hidden] */
+    QR_W_HYPER_OUT_BASE,  /* [streams] */
+    QR_W_HYPER_OUT_SCALE, /* [1] */
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -88,14 +91,24 @@ enum qr_weight_role {
     QR_W_LATENT_UK,      /* stack of [kv_lora_rank][qk_nope_dim]: W_UK transposed */
     QR_W_LATENT_UK_ROWS, /* stack of [qk_nope_dim][kv_lora_rank]: W_UK, for expanded keys */
     QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
+    /* attention with shared keys and values */
+    QR_W_ATTN_O_A, /* stack of [o_rank][n_heads * head_dim / o_groups], one per group */
+    /* compressed keys and values; SERIES is head_dim, or 2 head_dim with overlap */
+    QR_W_COMPRESS_KV,   /* [SERIES][hidden] */
+    QR_W_COMPRESS_GATE, /* [SERIES][hidden] */
+    QR_W_COMPRESS_BIAS, /* [rate][SERIES] */
+    QR_W_COMPRESS_NORM, /* [head_dim] */
     /* indexer of sparse attention */
     QR_W_INDEX_Q,      /* [index heads * head_dim][q_lora_rank or hidden] */
     QR_W_INDEX_Q_NORM, /* [head_dim] */
     QR_W_INDEX_K,      /* [head_dim][hidden] */
     QR_W_INDEX_K_NORM, /* [head_dim] */
     QR_W_INDEX_K_NORM_BIAS,
-    QR_W_INDEX_WEIGHTS, /* [index heads][hidden] */
-    QR_W_INDEX_LAST = QR_W_INDEX_WEIGHTS,
+    QR_W_INDEX_WEIGHTS,     /* [index heads][hidden] */
+    QR_W_INDEX_COMPRESS_KV, /* [2 head_dim][hidden]; as COMPRESS_* */
+    QR_W_INDEX_COMPRESS_GATE,
+    QR_W_INDEX_COMPRESS_BIAS, /* [rate][2 head_dim] */
+    QR_W_INDEX_LAST = QR_W_INDEX_COMPRESS_BIAS,
     QR_W_CROSS_NORM, /* CROSS_*: cross attention, shapes as for ATTN_* */
     QR_W_CROSS_NORM_BIAS,
     QR_W_CROSS_Q,
@@ -184,6 +197,7 @@ enum qr_weight_role {
     /* mixture of experts; stacks hold one matrix or vector per expert */
     QR_W_ROUTER, /* [experts][hidden] */
     QR_W_ROUTER_BIAS,
+    QR_W_ROUTER_TABLE,      /* [vocab][top_k] integers: the experts of each token */
     QR_W_ROUTER_CORRECTION, /* [experts], added to the scores for expert selection only */
     QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
     QR_W_EXPERT_GATE_BIAS,
@@ -219,10 +233,16 @@ enum qr_weight_role {
     QR_W_HYPER_ATTN_DOWN,   /* [rank][streams * hidden] */
     QR_W_HYPER_ATTN_UP,     /* [streams * hidden][rank] */
     QR_W_HYPER_ATTN_INJECT, /* [streams][streams * hidden] */
+    QR_W_HYPER_ATTN_MIX,    /* [(2 + streams) * streams][streams * hidden] */
+    QR_W_HYPER_ATTN_BASE,   /* [(2 + streams) * streams] */
+    QR_W_HYPER_ATTN_SCALE,  /* [3] */
     QR_W_HYPER_FFN_NORM,
     QR_W_HYPER_FFN_DOWN,
     QR_W_HYPER_FFN_UP,
     QR_W_HYPER_FFN_INJECT,
+    QR_W_HYPER_FFN_MIX,
+    QR_W_HYPER_FFN_BASE,
+    QR_W_HYPER_FFN_SCALE,
     /* embeddings of n-grams; see qr_ngram_config */
     QR_W_NGRAM_EMBD,       /* stack of [rows][dim / heads], one matrix per part */
     QR_W_NGRAM_KEY,        /* [streams * hidden][dim] */

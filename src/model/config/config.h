@@ -47,6 +47,30 @@ static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cf
     return l->output_norm ? QR_BLOCK_OUTPUT_NORM : cfg->block;
 }
 
+/* Elements of the projections of a token to a compressed key: one series, or two with overlap, which
+ * layers with an indexer have. */
+static inline uint32_t qr_compress_series(const struct qr_layer_config *l)
+{
+    return l->index == QR_INDEX_OWN ? 2 * l->head_dim : l->head_dim;
+}
+
+/* Floats of the state of a sequence that hold the projections (kv and gate) of its last tokens to
+ * compressed keys of `dim` elements: those of one key, or with overlap of two. */
+static inline uint64_t qr_compress_ring_floats(const struct qr_layer_config *l, uint32_t dim)
+{
+    const uint64_t series = l->index == QR_INDEX_OWN ? 2 : 1;
+    return series * l->compress_rate * 2 * series * dim;
+}
+
+/* Whether the model looks up something by the ids of tokens besides their embedding. */
+static inline bool qr_model_needs_ids(const struct qr_model_config *cfg)
+{
+    bool table = cfg->ple.dim || cfg->ngram.size;
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        table = table || cfg->layers[i].token_experts;
+    return table;
+}
+
 /* Whether a block has norms of the inputs of its sublayers. */
 static inline bool qr_block_norms_input(enum qr_block_kind block)
 {

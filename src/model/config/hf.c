@@ -5,6 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/hf_classifier.h"
+#include "model/config/hf_compress.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
@@ -280,6 +281,7 @@ static quire_status read_all(const struct qr_hf_source *h, const struct qr_json 
     QR_TRY(qr_hf_read_layer_heads(h));
     QR_TRY(qr_hf_read_rope(h));
     qr_model_config_set_ropes(cfg, h->arch, has_window);
+    QR_TRY(qr_hf_read_compress(h));
     QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));

@@ -123,8 +123,8 @@ static quire_status read_compressed(const struct qr_hf_source *h)
 quire_status qr_hf_read_index(const struct qr_hf_source *h)
 {
     struct qr_index_config *x = &h->cfg->index;
-    if (!h->arch->has_index)
-        return QUIRE_OK;
+    if (!h->arch->has_index || h->arch->shared_key_value)
+        return QUIRE_OK; /* qr_hf_read_compress has read it */
     QR_TRY(qr_hf_u32(h, "index_n_heads", &x->n_heads));
     QR_TRY(qr_hf_u32(h, "index_head_dim", &x->head_dim));
     if (x->n_heads == 0)

@@ -9,11 +9,17 @@
 static quire_status read_hyper(const struct qr_hf_source *h)
 {
     struct qr_hyper_config *c = &h->cfg->hyper;
+    double eps;
     c->kind = h->arch->hyper;
     if (c->kind == QR_HYPER_NONE)
         return QUIRE_OK;
     QR_TRY(qr_hf_u32(h, "hc_count", &c->n_streams));
-    return qr_hf_u32(h, "hc_lowrank", &c->rank);
+    if (c->kind == QR_HYPER_GATED)
+        return qr_hf_u32(h, "hc_lowrank", &c->rank);
+    QR_TRY(qr_hf_u32(h, "hc_sinkhorn_iters", &c->iterations));
+    QR_TRY(qr_hf_f64(h, "hc_eps", &eps));
+    c->eps = (float)eps;
+    return QUIRE_OK;
 }
 
 /* A number in [min, max]. */

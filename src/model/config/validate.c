@@ -147,8 +147,12 @@ static quire_status check_hyper(const struct qr_model_config *c, struct quire_er
     if (h->kind == QR_HYPER_NONE)
         return QUIRE_OK;
     QR_TRY(in_range("number of residual streams", h->n_streams, 2, QR_CONFIG_MAX_STREAMS, err));
-    QR_TRY(in_range("rank of hyper-connections", h->rank, 1, QR_CONFIG_MAX_HIDDEN, err));
-    if (c->kind != QR_MODEL_DECODER || c->block != QR_BLOCK_PLAIN)
+    const bool gated = h->kind == QR_HYPER_GATED;
+    QR_TRY(in_range("rank of hyper-connections", h->rank, gated, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("hc_sinkhorn_iters", h->iterations, !gated, QR_CONFIG_MAX_SINKHORN, err));
+    QR_TRY(f64_in_range("hc_eps", (double)h->eps, 0, 1, err));
+    if (c->kind != QR_MODEL_DECODER ||
+        (c->block != QR_BLOCK_PLAIN && c->block != QR_BLOCK_PRE_NORM))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "hyper-connections are supported in decoders only");
     return QUIRE_OK;
@@ -235,10 +239,11 @@ static quire_status check_index(const struct qr_model_config *c, struct quire_er
     QR_TRY(in_range("number of local blocks", x->local_blocks, 0, x->top_k, err));
     if (x->low_rank_q && !c->mla.q_lora_rank)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "model config: an indexer without q_lora_rank");
-    if (c->n_rope != 1 || c->rope[0].dim > x->head_dim)
-        return qr_fail(err, QUIRE_E_FORMAT,
-                       "model config: index heads of %u dimensions, %u of them rotary", x->head_dim,
-                       c->n_rope ? c->rope[0].dim : 0);
+    for (uint32_t i = 0; i < (c->n_rope ? c->n_rope : 1); i++)
+        if (!c->n_rope || c->rope[i].dim > x->head_dim)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: index heads of %u dimensions, %u of them rotary",
+                           x->head_dim, c->n_rope ? c->rope[i].dim : 0);
     bool own = false;
     for (uint32_t i = 0; i < c->n_layers; i++) {
         const struct qr_layer_config *l = &c->layers[i];
@@ -252,6 +257,24 @@ static quire_status check_index(const struct qr_model_config *c, struct quire_er
                            x->n_heads, l->n_kv_heads, i);
     }
     return own ? QUIRE_OK : qr_fail(err, QUIRE_E_FORMAT, "model config: no layer has an indexer");
+}
+
+/* Attention with shared keys and values. The limits keep every product below 2^48. */
+static quire_status check_shared_kv(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_shared_kv_config *s = &c->shared_kv;
+    if (!s->o_groups)
+        return QUIRE_OK;
+    QR_TRY(in_range("q_lora_rank", c->mla.q_lora_rank, 1, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("o_lora_rank", s->o_rank, 1, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("outputs of o_lora_rank", (uint64_t)s->o_groups * s->o_rank, 1,
+                    QR_CONFIG_MAX_HIDDEN, err));
+    if (c->v_head_dim != c->head_dim || c->n_rope != 2 || c->rope[0].dim != c->rope[1].dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: keys of %u elements, %u and %u of them rotary, are not the "
+                       "values of %u",
+                       c->head_dim, c->rope[0].dim, c->rope[1].dim, c->v_head_dim);
+    return QUIRE_OK;
 }
 
 static quire_status check_factors(const char *name, const float *f, uint32_t n,
@@ -356,6 +379,7 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
                        m->topk_groups, m->n_groups);
     QR_TRY(f64_in_range("router soft cap", (double)m->logit_softcap, 0, 1e6, err));
+    QR_TRY(f64_in_range("swiglu_limit", (double)m->act_limit, 0, 1e6, err));
     QR_TRY(f64_in_range("router jitter", (double)m->sparsemixer_margin / 2, 0, 1, err));
     return f64_in_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
 }
@@ -400,6 +424,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
     QR_TRY(check_index(c, err));
+    QR_TRY(check_shared_kv(c, err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));
     QR_TRY(check_encoder(c, err));

@@ -9,6 +9,7 @@
 #include "linear/batched.h"
 #include "model/forward/adapter_rows.h"
 #include "model/forward/altup.h"
+#include "model/forward/compress.h"
 #include "model/forward/context_check.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/hyper.h"
@@ -310,6 +311,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_ple_reserve(m, ctx, c);
     qr_altup_reserve(m, ctx, c);
     qr_hyper_reserve(m, ctx, c);
+    qr_compress_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);

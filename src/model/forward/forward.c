@@ -6,6 +6,7 @@
 #include "linear/packed.h"
 #include "model/forward/adapter_apply.h"
 #include "model/forward/altup.h"
+#include "model/forward/compress.h"
 #include "model/forward/encoder_outputs.h"
 #include "model/forward/hyper.h"
 #include "model/forward/index_blocks.h"
@@ -78,6 +79,7 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
             if (c->rope[i].kind != QR_ROPE_NONE)
                 qr_rope_table_row(&ctx->rope[i], r, ctx->positions[r], ctx->lengths[r]);
         qr_index_rope_row(s, r);
+        qr_compress_rope_row(s, r);
     }
     if (c->embedding_norm)
         qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, ctx->x, ctx->x,

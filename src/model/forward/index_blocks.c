@@ -125,7 +125,9 @@ void qr_index_select_blocks(const struct qr_index_config *c, float *scores, uint
         uint64_t keys = 0;
         for (uint32_t j = 0; j < 64 && w * 64 + j < n; j++) {
             const uint32_t block = (w * 64 + j) / size;
-            const bool selected = block >= n_blocks || (bits[block / 64] >> block % 64 & 1);
+            const bool key = !c->pooled || (w * 64 + j) % size == size - 1;
+            const bool selected =
+                block >= n_blocks ? !c->pooled : key && (bits[block / 64] >> block % 64 & 1);
             keys |= (uint64_t)selected << j;
         }
         bits[w] = keys;

@@ -18,7 +18,8 @@ void qr_index_rope_row(const struct qr_step *s, size_t r);
 void qr_index_compress(const struct qr_step *s, uint32_t i, const struct quire_team *team);
 
 /* Selects blocks by the scores of the keys in slots below n, of which only those at the end of a
- * block count, and all slots behind the last whole block. Overwrites the scores. */
+ * block count: their slots and all slots behind the last whole block; or with c->pooled only the
+ * last slot of each block. Overwrites the scores. */
 void qr_index_select_blocks(const struct qr_index_config *c, float *scores, uint32_t n,
                             uint64_t *bits);
 

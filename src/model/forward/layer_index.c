@@ -5,6 +5,7 @@
 #include "attention/index_scores.h"
 #include "attention/mask.h"
 #include "base/threads.h"
+#include "model/forward/compress.h"
 #include "model/forward/index_blocks.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
@@ -86,9 +87,11 @@ static void project(const struct qr_step *s, uint32_t i, const float *src, const
     const struct qr_projection to_k = { k[0], NULL, b->k, { QR_W_INDEX_K, i, 0 } },
                                to_q = { q[0], NULL, b->q, { QR_W_INDEX_Q, i, 0 } };
     struct qr_act act;
-    qr_convert_input(s, &act, k, 1, src, s->n_tokens, team);
-    qr_project(s, &act, &to_k, 1, team);
-    quire_team_barrier(team);
+    if (k[0]) {
+        qr_convert_input(s, &act, k, 1, src, s->n_tokens, team);
+        qr_project(s, &act, &to_k, 1, team);
+        quire_team_barrier(team);
+    }
     qr_convert_input(s, &act, q, 1, q_src ? q_src : src, s->n_tokens, team);
     qr_project(s, &act, &to_q, 1, team);
     quire_team_barrier(team);
@@ -111,6 +114,8 @@ static void rotate(const struct qr_step *s, uint32_t i, float *x, size_t row)
         return;
     const struct qr_rope_table *t = &ctx->rope[set];
     const size_t half = t->rope->dim / 2;
+    if (ctx->model->config->index.rope_last)
+        x += ctx->model->config->index.head_dim - t->rope->dim;
     ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim,
                               !ctx->model->config->index.interleaved);
 }
@@ -139,7 +144,7 @@ static void finish_rows(const struct qr_step *s, uint32_t i, const struct quire_
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        if (!c->compressed) /* those of blocks are finished by qr_index_compress */
+        if (!c->compressed && !c->pooled) /* else a key has several tokens */
             finish_key(s, i, r);
         for (size_t h = 0; h < c->n_heads; h++) {
             float *q = b->q + (r * c->n_heads + h) * d;
@@ -217,7 +222,7 @@ static void select_keys(const struct qr_index_config *c, const struct qr_attn_se
         qr_top_keys(scores, n, c->top_k, bits);
         return;
     }
-    if (c->compressed) {
+    if (c->compressed || c->pooled) {
         qr_index_select_blocks(c, scores, n, bits);
         return;
     }
@@ -309,12 +314,14 @@ void qr_index_select(const struct qr_step *s, uint32_t i, const float *src, cons
 {
     project(s, i, src, q_src, team);
     finish_rows(s, i, team);
+    if (s->ctx->model->config->index.pooled)
+        qr_compress_index(s, i, src, team);
     write_keys(s, i, team);
     if (s->ctx->model->config->index.compressed) {
         qr_index_compress(s, i, team);
         write_keys(s, i, team);
     }
-    if (s->ctx->index.selects)
+    if (s->ctx->index.selects || s->ctx->model->config->index.pooled)
         select_all(s, i, team);
 }
 

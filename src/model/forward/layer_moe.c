@@ -58,11 +58,13 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
     struct qr_moe_config all = s->ctx->model->config->moe; /* identity experts are like others */
     const struct qr_moe_config *m = &all;
     const float *factors = layer->vec[QR_W_EXPERT_SCALE];
+    const uint32_t *table = layer->router_table;
     size_t begin, end;
     all.n_experts += all.n_identity;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
+                     table ? table + (size_t)s->args->token_ids[r] * m->top_k : NULL,
                      b->experts + r * m->top_k, b->weights + r * m->top_k);
     for (size_t i = begin * m->top_k; factors && i < end * m->top_k; i++)
         b->weights[i] *= factors[b->experts[i]];
@@ -106,6 +108,15 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
             s->ctx->model->kernels->scale(row, b->weights[b->assignments[p]], width);
     }
     qr_adapter_place_scales(s, begin, end);
+}
+
+/* Gates become at most the limit, ups between minus the limit and the limit. */
+static void clamp(float *gate, float *up, float limit, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        gate[i] = gate[i] < limit ? gate[i] : limit;
+        up[i] = up[i] < -limit ? -limit : up[i] < limit ? up[i] : limit;
+    }
 }
 
 /* ---- Grouped GEMM: each expert multiplies its own rows. The panels of all experts in use, in
@@ -189,6 +200,8 @@ static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
     const size_t n = most < up->n - column ? most : up->n - column;
     for (size_t r = p->first_row; r < p->first_row + p->n_rows; r++) {
         float *u = b->up + r * up->n + column;
+        if (gated && m->config->moe.act_limit > 0)
+            clamp(b->gate + r * up->n + column, u, m->config->moe.act_limit, n);
         if (gated)
             qr_ffn_activate(m, layer, b->gate + r * up->n + column, u, n);
         else

@@ -101,7 +101,25 @@ struct qr_hyper_buffers {
     float *conv;    /* the same: convolved values; NULL without n-grams */
     float *low;     /* [rank] */
     float *inject;  /* [streams] weights of the sublayer's output */
+    float *mix;     /* [(2 + streams) * streams] SINKHORN; the output uses [streams] */
     float *ngrams;  /* [ngram dim]; NULL without */
+};
+
+/* Buffers of attention with shared keys and values, and of compressed keys (layer_shared_kv.h,
+ * compress.h); all NULL in other models. */
+struct qr_compress_buffers {
+    float *q_a;              /* [q_lora_rank] */
+    float *low;              /* [o_groups * o_rank] */
+    void *act_memory;        /* activation forms of the output projections of all groups of heads */
+    float *kv, *gate;        /* [largest series] projections to compressed keys */
+    float *keys;             /* [head_dim] compressed keys of the rows that end some; else 0 */
+    float *att;              /* [heads * head_dim] attention to compressed keys */
+    float *lse, *window_lse; /* [heads] */
+    uint64_t *bits;          /* [words] compressed keys that a row sees */
+    size_t words;
+    float *scratch;                 /* [threads][largest series] */
+    struct qr_rope_table starts[2]; /* of the first tokens of keys, of two rates */
+    uint32_t rates[2];              /* in ascending order; 0: unused */
 };
 
 /* Buffers of the indexer of sparse attention (layer_index.h); all NULL in other models. */
@@ -202,6 +220,7 @@ struct quire_context {
     struct qr_ple_buffers ple;
     struct qr_altup_buffers altup;
     struct qr_hyper_buffers hyper;
+    struct qr_compress_buffers compress;
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */

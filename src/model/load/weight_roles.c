@@ -37,6 +37,13 @@ enum extent {
     INDEX_Q_COLS,
     INDEX_DIM,
     INDEX_HEADS,
+    INDEX_SERIES,
+    INDEX_RATE,
+    O_GROUP,
+    O_RANK,
+    COMPRESS_SERIES,
+    COMPRESS_RATE,
+    EXPERTS_USED,
     ONE,
     LABELS,
     PLE,
@@ -48,6 +55,8 @@ enum extent {
     HYPER,
     HYPER_RANK,
     HYPER_STREAMS,
+    HYPER_MIX,
+    HYPER_SCALES,
     NGRAM,
     NGRAM_ROWS,
     NGRAM_HEAD,
@@ -116,6 +125,9 @@ static const struct {
     [QR_W_HYPER_OUT_NORM] = { "hyper_out_norm", NONE, HYPER },
     [QR_W_HYPER_OUT_DOWN] = { "hyper_out_down", HYPER_RANK, HYPER },
     [QR_W_HYPER_OUT_UP] = { "hyper_out_up", HYPER, HYPER_RANK },
+    [QR_W_HYPER_OUT_MIX] = { "hyper_out_mix", HYPER_STREAMS, HYPER },
+    [QR_W_HYPER_OUT_BASE] = { "hyper_out_base", NONE, HYPER_STREAMS },
+    [QR_W_HYPER_OUT_SCALE] = { "hyper_out_scale", NONE, ONE },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
@@ -151,12 +163,20 @@ static const struct {
     [QR_W_LATENT_UK] = { "latent_uk", KV_RANK, NOPE },
     [QR_W_LATENT_UK_ROWS] = { "latent_uk_rows", NOPE, KV_RANK },
     [QR_W_LATENT_UV] = { "latent_uv", V_DIM, KV_RANK },
+    [QR_W_ATTN_O_A] = { "attn_o_a", O_RANK, O_GROUP },
+    [QR_W_COMPRESS_KV] = { "compress_kv", COMPRESS_SERIES, HIDDEN },
+    [QR_W_COMPRESS_GATE] = { "compress_gate", COMPRESS_SERIES, HIDDEN },
+    [QR_W_COMPRESS_BIAS] = { "compress_bias", COMPRESS_RATE, COMPRESS_SERIES },
+    [QR_W_COMPRESS_NORM] = { "compress_norm", NONE, HEAD_DIM },
     [QR_W_INDEX_Q] = { "index_q", INDEX_QS, INDEX_Q_COLS },
     [QR_W_INDEX_Q_NORM] = { "index_q_norm", NONE, INDEX_DIM },
     [QR_W_INDEX_K] = { "index_k", INDEX_DIM, HIDDEN },
     [QR_W_INDEX_K_NORM] = { "index_k_norm", NONE, INDEX_DIM },
     [QR_W_INDEX_K_NORM_BIAS] = { "index_k_norm_bias", NONE, INDEX_DIM },
     [QR_W_INDEX_WEIGHTS] = { "index_weights", INDEX_HEADS, HIDDEN },
+    [QR_W_INDEX_COMPRESS_KV] = { "index_compress_kv", INDEX_SERIES, HIDDEN },
+    [QR_W_INDEX_COMPRESS_GATE] = { "index_compress_gate", INDEX_SERIES, HIDDEN },
+    [QR_W_INDEX_COMPRESS_BIAS] = { "index_compress_bias", INDEX_RATE, INDEX_SERIES },
     [QR_W_CROSS_NORM] = { "cross_norm", NONE, HIDDEN },
     [QR_W_CROSS_NORM_BIAS] = { "cross_norm_bias", NONE, HIDDEN },
     [QR_W_CROSS_Q] = { "cross_q", Q_ROWS, HIDDEN },
@@ -237,6 +257,7 @@ static const struct {
     [QR_W_FFN_RESIDUAL] = { "ffn_residual", NONE, HIDDEN },
     [QR_W_ROUTER] = { "router", EXPERTS, HIDDEN },
     [QR_W_ROUTER_BIAS] = { "router_bias", NONE, EXPERTS },
+    [QR_W_ROUTER_TABLE] = { "router_table", VOCAB, EXPERTS_USED },
     [QR_W_ROUTER_CORRECTION] = { "router_correction", NONE, EXPERTS },
     [QR_W_EXPERT_GATE] = { "expert_gate", EXPERT_FFN, HIDDEN },
     [QR_W_EXPERT_GATE_BIAS] = { "expert_gate_bias", NONE, EXPERT_FFN },
@@ -269,6 +290,12 @@ static const struct {
     [QR_W_HYPER_ATTN_DOWN] = { "hyper_attn_down", HYPER_RANK, HYPER },
     [QR_W_HYPER_ATTN_UP] = { "hyper_attn_up", HYPER, HYPER_RANK },
     [QR_W_HYPER_ATTN_INJECT] = { "hyper_attn_inject", HYPER_STREAMS, HYPER },
+    [QR_W_HYPER_ATTN_MIX] = { "hyper_attn_mix", HYPER_MIX, HYPER },
+    [QR_W_HYPER_ATTN_BASE] = { "hyper_attn_base", NONE, HYPER_MIX },
+    [QR_W_HYPER_ATTN_SCALE] = { "hyper_attn_scale", NONE, HYPER_SCALES },
+    [QR_W_HYPER_FFN_MIX] = { "hyper_ffn_mix", HYPER_MIX, HYPER },
+    [QR_W_HYPER_FFN_BASE] = { "hyper_ffn_base", NONE, HYPER_MIX },
+    [QR_W_HYPER_FFN_SCALE] = { "hyper_ffn_scale", NONE, HYPER_SCALES },
     [QR_W_HYPER_FFN_NORM] = { "hyper_ffn_norm", NONE, HYPER },
     [QR_W_HYPER_FFN_DOWN] = { "hyper_ffn_down", HYPER_RANK, HYPER },
     [QR_W_HYPER_FFN_UP] = { "hyper_ffn_up", HYPER, HYPER_RANK },
@@ -344,6 +371,10 @@ static uint64_t stream_extent(const struct qr_model_config *c, const struct qr_l
         return c->hyper.rank;
     case HYPER_STREAMS:
         return c->hyper.n_streams;
+    case HYPER_MIX:
+        return (2 + (uint64_t)c->hyper.n_streams) * c->hyper.n_streams;
+    case HYPER_SCALES:
+        return 3;
     case NGRAM_ROWS:
         return l->ngram_rows;
     case NGRAM_HEAD:
@@ -375,6 +406,8 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
     case V_ROWS:
         return (uint64_t)l->n_kv_heads * (c->differential ? l->head_dim : l->v_head_dim);
     case O_COLS:
+        if (c->shared_kv.o_groups)
+            return (uint64_t)c->shared_kv.o_groups * c->shared_kv.o_rank;
         return (uint64_t)l->n_heads * (c->differential ? l->head_dim : l->v_head_dim);
     case FFN:
         return l->ffn_size;
@@ -444,6 +477,19 @@ static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_co
         return c->index.head_dim;
     case INDEX_HEADS:
         return c->index.n_heads;
+    case INDEX_SERIES:
+        return 2 * (uint64_t)c->index.head_dim;
+    case INDEX_RATE:
+    case COMPRESS_RATE:
+        return l->compress_rate;
+    case O_GROUP:
+        return c->shared_kv.o_groups ? q / c->shared_kv.o_groups : 0;
+    case O_RANK:
+        return c->shared_kv.o_rank;
+    case COMPRESS_SERIES:
+        return qr_compress_series(l);
+    case EXPERTS_USED:
+        return c->moe.top_k;
     case ONE:
         return 1;
     default:
