@@ -17,8 +17,8 @@ struct qr_conv {
     const float *w, *bias; /* [taps][width], [width] or NULL */
     size_t width, taps;    /* 1 <= taps <= QR_CONV_MAX_TAPS */
     size_t dilation;       /* >= 1 */
-    /* [(taps - 1) * dilation][width] inputs before the first row, oldest first; replaced by the last
-     * inputs */
+    /* [(taps - 1) * dilation][width] inputs before the first row, oldest first; replaced by the
+     * last inputs */
     float *tail;
     bool fresh; /* the sequence starts with these rows: its earlier inputs are 0 */
 };

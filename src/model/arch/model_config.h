@@ -275,8 +275,6 @@ struct qr_moe_config {
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
     float logit_softcap; /* soft cap of the router's logits; 0 = off */
-    /* of routed experts: gates are at most this, ups in between minus this and this; 0 = off */
-    float act_limit;
     float sparsemixer_margin;
 };
 
@@ -422,11 +420,13 @@ struct qr_model_config {
     float norm_alpha[3], norm_beta[3];
     float ffn_gate_scale, ffn_out_scale; /* multiply gate(x), and the output of a dense layer */
     enum qr_activation activation;
-    bool ffn_gated;             /* act(gate(x)) * up(x); else act(up(x)) */
-    float act_alpha, act_limit; /* SWIGLU_OAI */
-    bool xielu_in_layers;       /* XIELU: the parameters are in qr_layer_config, not tensors */
-    bool sub_norms;   /* norms of the inputs of the attention output and FFN down projections */
-    bool layer_scale; /* the residual stream behind a layer is multiplied by a factor of it */
+    bool ffn_gated;  /* act(gate(x)) * up(x); else act(up(x)) */
+    float act_alpha; /* SWIGLU_OAI */
+    /* SWIGLU_OAI, SILU: gates are at most this, ups between minus this and this; 0 = off */
+    float act_limit;
+    bool xielu_in_layers; /* XIELU: the parameters are in qr_layer_config, not tensors */
+    bool sub_norms;       /* norms of the inputs of the attention output and FFN down projections */
+    bool layer_scale;     /* the residual stream behind a layer is multiplied by a factor of it */
     struct qr_bias_config bias;
 
     /* attention */

@@ -47,8 +47,8 @@ static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cf
     return l->output_norm ? QR_BLOCK_OUTPUT_NORM : cfg->block;
 }
 
-/* Elements of the projections of a token to a compressed key: one series, or two with overlap, which
- * layers with an indexer have. */
+/* Elements of the projections of a token to a compressed key: one series, or two with overlap,
+ * which layers with an indexer have. */
 static inline uint32_t qr_compress_series(const struct qr_layer_config *l)
 {
     return l->index == QR_INDEX_OWN ? 2 * l->head_dim : l->head_dim;

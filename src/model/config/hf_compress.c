@@ -69,15 +69,14 @@ static quire_status read_layers(const struct qr_hf_source *h, const uint32_t rat
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", keys[which],
                        cfg->n_layers);
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
-        const enum kind kind = list           ? listed_kind(list, i, which == 1)
+        const enum kind kind = list                  ? listed_kind(list, i, which == 1)
                                : i < 2 || i % 2 == 0 ? HEAVY
-                                              : SPARSE;
+                                                     : SPARSE;
         if (kind == N_KINDS)
             return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                            "config.json: %s[%u] is %.60s, which is not supported", keys[which], i,
-                           qr_json_string(qr_json_at(list, i))
-                               ? qr_json_string(qr_json_at(list, i))
-                               : "not a known kind");
+                           qr_json_string(qr_json_at(list, i)) ? qr_json_string(qr_json_at(list, i))
+                                                               : "not a known kind");
         cfg->layers[i].compress_rate = kind == WINDOW ? 0 : rates[kind];
         cfg->layers[i].index = kind == SPARSE ? QR_INDEX_OWN : QR_INDEX_NONE;
         cfg->layers[i].rope = kind != WINDOW;

@@ -211,8 +211,8 @@ static quire_status read_moe_end(const struct qr_hf_source *h, uint32_t *end)
     return QUIRE_OK;
 }
 
-/* Families of which every layer has experts: mlp_layer_types "hash_moe", or the first num_hash_layers,
- * take them from a table of tokens. A list may have more entries than the model has layers. */
+/* Families of which every layer has experts: layers that mlp_layer_types calls "hash_moe", or the
+ * first num_hash_layers, take them from a table of tokens. A list may be longer than the model. */
 static quire_status mark_token_experts(const struct qr_hf_source *h, const struct qr_json *types)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -239,7 +239,7 @@ static quire_status mark_token_experts(const struct qr_hf_source *h, const struc
                        cfg->moe.n_shared);
     double limit;
     QR_TRY(qr_hf_f64(h, "swiglu_limit", &limit));
-    cfg->moe.act_limit = (float)limit;
+    cfg->act_limit = (float)limit;
     if (!(limit > 0))
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: swiglu_limit is %g, not positive",
                        limit);

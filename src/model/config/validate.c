@@ -353,6 +353,7 @@ static quire_status check_numbers(const struct qr_model_config *c, struct quire_
         QR_TRY(f64_in_range("activation alpha", (double)c->act_alpha, 1e-3, 1e3, err));
         QR_TRY(f64_in_range("activation limit", (double)c->act_limit, 1e-3, 1e6, err));
     }
+    QR_TRY(f64_in_range("activation limit", (double)c->act_limit, 0, 1e6, err));
     return f64_in_range("maximum ALiBi bias", (double)c->alibi_max_bias, 0, 1e6, err);
 }
 
@@ -379,7 +380,6 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
                        m->topk_groups, m->n_groups);
     QR_TRY(f64_in_range("router soft cap", (double)m->logit_softcap, 0, 1e6, err));
-    QR_TRY(f64_in_range("swiglu_limit", (double)m->act_limit, 0, 1e6, err));
     QR_TRY(f64_in_range("router jitter", (double)m->sparsemixer_margin / 2, 0, 1, err));
     return f64_in_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);
 }

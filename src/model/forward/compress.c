@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compress.c - compressed keys (struct qr_shared_kv_config): projections, sums weighted by a softmax
- * over the tokens of a key, norm and RoPE. */
+/* compress.c - compressed keys (struct qr_shared_kv_config): projections, sums weighted by a
+ * softmax over the tokens of a key, norm and RoPE. */
 #include "model/forward/compress.h"
 #include "base/bump.h"
 #include "base/checked.h"

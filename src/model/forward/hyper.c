@@ -42,7 +42,7 @@ static size_t row_width(const struct qr_model_config *c)
     return (size_t)c->hyper.n_streams * c->hidden_size;
 }
 
-/* Products of a row of SINKHORN: of the mixture, of the output's weights, and of the mixing matrix. */
+/* Products of a row of SINKHORN: for the mixture, for the output's weights, for the matrix. */
 static size_t mix_width(const struct qr_model_config *c)
 {
     return (2 + (size_t)c->hyper.n_streams) * c->hyper.n_streams;
@@ -202,7 +202,7 @@ static void sinkhorn(const struct qr_hyper_config *h, float *m)
     }
 }
 
-/* The mixture of row r, into the residual stream, and what mixes the streams behind the sublayer. */
+/* The mixture of row r, into the residual stream, and what mixes the streams afterwards. */
 static void collapse_row(const struct qr_step *s, const struct qr_model_layer *layer,
                          enum qr_hyper_site at, size_t r)
 {

@@ -110,15 +110,6 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
     qr_adapter_place_scales(s, begin, end);
 }
 
-/* Gates become at most the limit, ups between minus the limit and the limit. */
-static void clamp(float *gate, float *up, float limit, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        gate[i] = gate[i] < limit ? gate[i] : limit;
-        up[i] = up[i] < -limit ? -limit : up[i] < limit ? up[i] : limit;
-    }
-}
-
 /* ---- Grouped GEMM: each expert multiplies its own rows. The panels of all experts in use, in
  * order, are divided into one range of about equal cost per thread. */
 
@@ -200,8 +191,6 @@ static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
     const size_t n = most < up->n - column ? most : up->n - column;
     for (size_t r = p->first_row; r < p->first_row + p->n_rows; r++) {
         float *u = b->up + r * up->n + column;
-        if (gated && m->config->moe.act_limit > 0)
-            clamp(b->gate + r * up->n + column, u, m->config->moe.act_limit, n);
         if (gated)
             qr_ffn_activate(m, layer, b->gate + r * up->n + column, u, n);
         else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* layer_shared_kv.c - attention whose keys are its values (struct qr_shared_kv_config): projections,
- * norms and RoPE, cache write, attention to the window and to compressed keys. */
+/* layer_shared_kv.c - attention whose keys are its values (struct qr_shared_kv_config):
+ * projections, norms and RoPE, cache write, attention to the window and to compressed keys. */
 #include "model/forward/layer_shared_kv.h"
 #include "attention/forward.h"
 #include "base/threads.h"
@@ -25,8 +25,7 @@ static void rotate(const struct qr_step *s, uint32_t i, float *head, size_t r, b
     for (size_t k = 0; back && k < half; k++)
         negative[k] = -sines[k];
     ctx->model->kernels->rope(head + l->head_dim - t->rope->dim, t->cos + r * half,
-                              back ? negative : sines, t->rope->dim,
-                              t->rope->kind == QR_ROPE_NEOX);
+                              back ? negative : sines, t->rope->dim, t->rope->kind == QR_ROPE_NEOX);
 }
 
 /* Keys and the low-rank form of queries, with norms and RoPE. */

@@ -269,7 +269,8 @@ static quire_status run_load(struct load *l, const char *pack_cache, struct quir
 }
 
 /* Upper bound: all roles of all layers, three matrices per expert of MoE layers, three per head of
- * latent attention and of RG-LRU, two per residual stream, the groups of output projections, and the parts of n-gram tables. */
+ * latent attention and of RG-LRU, two per residual stream, the groups of output projections, and
+ * the parts of n-gram tables. */
 static size_t max_jobs(const struct qr_model_config *c)
 {
     size_t n = ((size_t)qr_model_total_layers(c) + 1) * QR_W_N_ROLES;

@@ -9,8 +9,8 @@ enum { CHUNK = 512 }; /* numbers that are read at a time */
 
 /* Reads n numbers from number `first` on; false through *bad for one that is not below `limit`. */
 static quire_status read_numbers(const struct quire_model *m, const struct qr_weight *w,
-                                 uint64_t first, size_t n, bool wide, uint32_t limit,
-                                 uint32_t *out, bool *bad, struct quire_error *err)
+                                 uint64_t first, size_t n, bool wide, uint32_t limit, uint32_t *out,
+                                 bool *bad, struct quire_error *err)
 {
     const size_t size = wide ? sizeof(int64_t) : sizeof(int32_t);
     uint8_t raw[CHUNK * sizeof(int64_t)];
