@@ -8,13 +8,15 @@
 enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
 
 /* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets;
- * RG-LRU and windows; delta nets, n-grams and compressed index keys. The last two are folders. */
+ * RG-LRU and windows; compressed keys; delta nets, n-grams and
+ * compressed index keys. The last one and that of RG-LRU are folders. */
 static const char *const models[] = {
     "../gguf_2026/lfm2-bf16.gguf",
     "../gguf_2026/mamba2-bf16.gguf",
     "../gguf_2026/granitemoehybrid-bf16.gguf",
     "../gguf_2026/qwen3_next-bf16.gguf",
     "recurrent_gemma",
+    "../gguf_2026/deepseek_v4-bf16.gguf",
     "qwen4_exp",
 };
 static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";

@@ -322,6 +322,18 @@ static const struct {
       "\"rope_theta\":10000000,\"rope_type\":\"default\"},\"router_aux_loss_coef\":0.001,"
       "\"seed\":1234,\"shared_expert_intermediate_size\":32,\"split_ngram_parts\":128,\"t"
       "ie_word_embeddings\":false" },
+    { "deepseek_v4", /* DeepSeek V4 Flash */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"compress_ratios\":[128,128,4"
+      ",128,0],\"compress_rope_theta\":160000,\"hc_eps\":1e-06,\"hc_mult\":4,\"hc_sinkhor"
+      "n_iters\":20,\"head_dim\":64,\"hidden_act\":\"silu\",\"index_head_dim\":128,\"inde"
+      "x_n_heads\":64,\"index_topk\":512,\"moe_intermediate_size\":32,\"n_routed_experts"
+      "\":16,\"n_shared_experts\":1,\"norm_topk_prob\":true,\"num_experts_per_tok\":6,\"n"
+      "um_hash_layers\":3,\"num_nextn_predict_layers\":1,\"o_groups\":2,\"o_lora_rank\":3"
+      "2,\"q_lora_rank\":32,\"qk_rope_head_dim\":16,\"rms_norm_eps\":1e-06,\"rope_scaling"
+      "\":{\"beta_fast\":32,\"beta_slow\":1,\"factor\":16,\"original_max_position_embeddi"
+      "ngs\":65536,\"type\":\"yarn\"},\"rope_theta\":10000,\"routed_scaling_factor\":1.5,"
+      "\"scoring_func\":\"sqrtsoftplus\",\"sliding_window\":128,\"swiglu_limit\":10.0,\"t"
+      "ie_word_embeddings\":false,\"topk_method\":\"noaux_tc\"" },
 };
 
 #endif

@@ -179,8 +179,8 @@ struct qr_arch {
     float hf_global_partial;
     bool hf_local_rope;               /* windowed layers have a RoPE set of their own */
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
-    bool hf_yarn_unscaled;            /* cos and sin have no factor by default */
-    bool hf_yarn_is_longrope;         /* early files of the family use that name */
+    bool hf_yarn_unscaled;    /* cos and sin have no factor by default; in GGUF files, too */
+    bool hf_yarn_is_longrope; /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;
     const struct qr_hf_alias *hf_aliases;
     const struct qr_hf_fixed_bool *hf_fixed_bools;

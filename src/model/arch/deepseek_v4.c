@@ -103,9 +103,44 @@ static const struct qr_name_rule names[] = {
 #undef ATTN
 #undef L
 
+#define L "blk.%u."
+#define HYPER(site, at)                                                                            \
+    { QR_W_HYPER_##site##_MIX, QR_SLICE_ALL, at "fn.weight" },                                     \
+        { QR_W_HYPER_##site##_BASE, QR_SLICE_ALL, at "base.weight" },                              \
+    {                                                                                              \
+        QR_W_HYPER_##site##_SCALE, QR_SLICE_ALL, at "scale.weight"                                 \
+    }
+static const struct qr_name_rule gguf_names[] = {
+    HYPER(OUT, "output_hc_"),
+    HYPER(ATTN, L "hc_attn_"),
+    HYPER(FFN, L "hc_ffn_"),
+    { QR_W_LATENT_Q_A, QR_SLICE_ALL, L "attn_q_a.weight" },
+    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, L "attn_q_a_norm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attn_q_b.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, L "attn_kv.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "attn_kv_a_norm.weight" },
+    { QR_W_ATTN_O_A, QR_SLICE_ALL, L "attn_output_a.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn_output_b.weight" },
+    { QR_W_COMPRESS_KV, QR_SLICE_ALL, L "attn_compressor_kv.weight" },
+    { QR_W_COMPRESS_GATE, QR_SLICE_ALL, L "attn_compressor_gate.weight" },
+    { QR_W_COMPRESS_BIAS, QR_SLICE_ALL, L "attn_compressor_ape.weight" },
+    { QR_W_COMPRESS_NORM, QR_SLICE_ALL, L "attn_compressor_norm.weight" },
+    { QR_W_INDEX_Q, QR_SLICE_ALL, L "indexer.attn_q_b.weight" },
+    { QR_W_INDEX_WEIGHTS, QR_SLICE_ALL, L "indexer.proj.weight" },
+    { QR_W_INDEX_COMPRESS_KV, QR_SLICE_ALL, L "indexer_compressor_kv.weight" },
+    { QR_W_INDEX_COMPRESS_GATE, QR_SLICE_ALL, L "indexer_compressor_gate.weight" },
+    { QR_W_INDEX_COMPRESS_BIAS, QR_SLICE_ALL, L "indexer_compressor_ape.weight" },
+    { QR_W_INDEX_K_NORM, QR_SLICE_ALL, L "indexer_compressor_norm.weight" },
+    { QR_W_ROUTER_TABLE, QR_SLICE_ALL, L "ffn_gate_tid2eid.weight" },
+    { 0 },
+};
+#undef HYPER
+#undef L
+
 const struct qr_arch qr_arch_deepseek_v4 = {
     .name = "deepseek_v4",
     .hf_types = { "deepseek_v4" },
+    .gguf_archs = { "deepseek4" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
@@ -130,4 +165,9 @@ const struct qr_arch qr_arch_deepseek_v4 = {
     .hf_fixed_bools = fixed_bools,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_window = QR_WINDOW_ALL,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
 };

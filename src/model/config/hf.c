@@ -94,7 +94,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
         QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
     QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
     if (!has)
-        *kv_heads = mqa ? 1 : *heads;
+        *kv_heads = mqa || h->arch->shared_key_value ? 1 : *heads;
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
     if (!has) {
         if (*heads == 0)

@@ -423,8 +423,8 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     }
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
-    QR_TRY(check_index(c, err));
     QR_TRY(check_shared_kv(c, err));
+    QR_TRY(check_index(c, err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));
     QR_TRY(check_encoder(c, err));
