@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_compress_config.c - attention with shared keys and values, compressed keys, hyper-connections
- * and tables of experts in config.json: both styles, defaults, options that are not supported. */
+/* test_compress_config.c - shared and compressed keys, hyper-connections and tables of experts in
+ * config.json: both styles, defaults, options that are not supported. */
 #include "test_config.h"
 #include "test_hf.h"
 
