@@ -61,6 +61,8 @@ static struct row_sizes row_sizes(const struct qr_model_config *c, const struct 
 {
     if (c->mla.kv_lora_rank)
         return (struct row_sizes){ c->mla.kv_lora_rank + c->mla.qk_rope_dim, c->mla.kv_lora_rank };
+    if (c->shared_kv.o_groups)
+        return (struct row_sizes){ l->head_dim, l->head_dim };
     return (struct row_sizes){ l->head_dim + (c->key_bias ? QR_KEY_BIAS_WIDTH : 0), l->v_head_dim };
 }
 
@@ -79,7 +81,8 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     else if (l->window)
         a->window_left = (int32_t)l->window - 1;
     a->compute = m->compute;
-    a->sinks = m->layers[i].vec[QR_W_ATTN_SINKS];
+    if (!l->compress_rate) /* else they are added when both parts are merged */
+        a->sinks = m->layers[i].vec[QR_W_ATTN_SINKS];
     if (l->encoder || c->kind == QR_MODEL_ENCODER) {
         a->kind = l->encoder ? QUIRE_ATTENTION_ENCODER : QUIRE_ATTENTION_ENCODER_ONLY;
         a->causal = 0;
@@ -122,7 +125,7 @@ static void assign_kv_group(struct quire_model *m, struct qr_groups *groups, uin
         group->head_size = size.k;
         group->v_head_size = size.v;
         group->sliding_window = window;
-        group->flags = c->mla.kv_lora_rank ? QUIRE_KV_LATENT : 0;
+        group->flags = c->mla.kv_lora_rank || c->shared_kv.o_groups ? QUIRE_KV_LATENT : 0;
     }
     m->layers[i].kv_group = g;
     m->layers[i].kv_layer = encodes ? 0 : group->n_layers;
@@ -202,22 +205,51 @@ static void add_index_group(struct quire_model *m)
     groups->plan[groups->n_plan++] = (struct quire_plan_group){ a, (uint32_t)m->index_group, 0 };
 }
 
+/* Adds one KV group for the compressed keys, which are values as well, of all layers with some. */
+static void add_compress_group(struct quire_model *m)
+{
+    const struct qr_model_config *c = m->config;
+    struct qr_groups *groups = &m->groups;
+    struct quire_attention_config *a = &m->compress_attention;
+    const struct qr_layer_config *l = NULL;
+    uint32_t n_layers = 0;
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].compress_rate) {
+            l = &c->layers[i];
+            m->layers[i].compress_layer = n_layers++;
+        }
+    if (!l)
+        return;
+    quire_attention_config_init(a, sizeof *a, l->n_heads, 1, l->head_dim);
+    a->v_head_size = l->head_dim;
+    a->scale = c->attention_scale;
+    a->compute = m->compute;
+    m->compress_group = (int32_t)groups->n_kv;
+    m->compress_plan_group = groups->n_plan;
+    groups->kv[groups->n_kv++] = (struct quire_kv_group_config){ .n_layers = n_layers,
+                                                                 .n_kv_heads = 1,
+                                                                 .head_size = l->head_dim,
+                                                                 .v_head_size = l->head_dim,
+                                                                 .flags = QUIRE_KV_LATENT };
+    groups->plan[groups->n_plan++] = (struct quire_plan_group){ a, (uint32_t)m->compress_group, 0 };
+}
+
 static quire_status reserve(const struct quire_model *m, struct qr_groups *groups,
                             struct quire_error *err)
 {
-    const uint32_t n = qr_model_total_layers(m->config) + 2; /* cross attention, index keys */
+    const uint32_t n = qr_model_total_layers(m->config) + 3; /* cross, index and compressed keys */
     groups->kv = qr_calloc(m->allocator, n, sizeof *groups->kv);
     groups->plan = qr_calloc(m->allocator, n, sizeof *groups->plan);
     groups->capacity = n;
     return groups->kv && groups->plan
                ? QUIRE_OK
-               : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 2);
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory for %u layers", n - 3);
 }
 
 quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *err)
 {
     const struct qr_stack encoder = qr_model_encoder_stack(m);
-    m->cross_group = m->index_group = -1;
+    m->cross_group = m->index_group = m->compress_group = -1;
     QR_TRY(reserve(m, &m->groups, err));
     QR_TRY(reserve(m, &m->encoder, err));
     for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
@@ -232,6 +264,7 @@ quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *er
         add_cross_group(m);
     if (m->config->index.n_heads)
         add_index_group(m);
+    add_compress_group(m);
     return QUIRE_OK;
 }
 

@@ -174,8 +174,12 @@ static uint64_t lookup_bytes(const struct quire_model *m)
                            *encoder = m->global.mat[QR_W_ENC_TOKEN_EMBD],
                            *per_layer = m->global.mat[QR_W_PLE_EMBD];
     const bool is_head = !m->config->no_lm_head && table == qr_model_head(m);
-    return (table && !is_head ? table->bytes : 0) + (encoder ? encoder->bytes : 0) +
-           (per_layer ? per_layer->bytes : 0);
+    uint64_t bytes = (table && !is_head ? table->bytes : 0) + (encoder ? encoder->bytes : 0) +
+                     (per_layer ? per_layer->bytes : 0);
+    for (uint32_t i = 0; i < m->config->n_layers; i++)
+        for (uint32_t p = 0; m->config->layers[i].ngram && p < m->config->ngram.n_parts; p++)
+            bytes += m->layers[i].experts[QR_W_NGRAM_EMBD][p]->bytes;
+    return bytes;
 }
 
 /* Bytes of weights that one token reads. A head of multi-token prediction reads the output matrix
@@ -189,7 +193,8 @@ static uint32_t count_attention_layers(const struct quire_model *m)
 {
     uint32_t n = 0;
     for (uint32_t g = 0; g < m->groups.n_kv; g++)
-        n += (int32_t)g == m->cross_group || (int32_t)g == m->index_group
+        n += (int32_t)g == m->cross_group || (int32_t)g == m->index_group ||
+                     (int32_t)g == m->compress_group
                  ? 0
                  : m->groups.kv[g].n_layers;
     return n;
@@ -245,7 +250,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .n_recurrent_layers = model->n_recurrent,
         .n_attention_layers = count_attention_layers(model),
         .state_bytes = model->state_bytes,
-        .needs_token_ids = c->ple.dim != 0,
+        .needs_token_ids = qr_model_needs_ids(c),
         .is_mtp = c->mtp.in_use,
     };
     qr_struct_write(info, &facts, sizeof facts);

@@ -108,22 +108,39 @@ static quire_status prepare_slopes(struct quire_model *m, uint32_t i, struct qui
     return QUIRE_OK;
 }
 
-/* Convolutional attention: transposes [channels][taps] to [taps][channels]. */
+/* Transposes w[channels][taps] to [taps][channels]; NULL: no memory. */
+static float *transposed_taps(struct quire_model *m, const float *w, size_t taps, size_t width,
+                              struct quire_error *err)
+{
+    float *conv = reserve(m, taps, width, err);
+    if (!conv)
+        return NULL;
+    for (size_t c = 0; c < width; c++)
+        for (size_t t = 0; t < taps; t++)
+            conv[t * width + c] = w[c * taps + t];
+    return conv;
+}
+
+/* The convolution over channels of attention with convolutions. */
 static quire_status prepare_attention_conv(struct quire_model *m, uint32_t i,
                                            struct quire_error *err)
 {
-    const size_t taps = m->config->conv_attention.channel_taps,
-                 width = (size_t)qr_conv_attention_width(&m->config->layers[i]);
     struct qr_model_layer *layer = &m->layers[i];
-    float *conv = reserve(m, taps, width, err);
-    if (!conv)
-        return QUIRE_E_NOMEM;
-    for (size_t c = 0; c < width; c++)
-        for (size_t t = 0; t < taps; t++)
-            conv[t * width + c] = layer->vec[QR_W_ATTN_CONV][c * taps + t];
-    layer->recurrent.conv = conv;
+    layer->recurrent.conv =
+        transposed_taps(m, layer->vec[QR_W_ATTN_CONV], m->config->conv_attention.channel_taps,
+                        (size_t)qr_conv_attention_width(&m->config->layers[i]), err);
     layer->recurrent.conv_bias = layer->vec[QR_W_ATTN_CONV_BIAS];
-    return QUIRE_OK;
+    return layer->recurrent.conv ? QUIRE_OK : QUIRE_E_NOMEM;
+}
+
+/* The convolution of n-gram embeddings. */
+static quire_status prepare_ngram_conv(struct quire_model *m, struct qr_model_layer *layer,
+                                       struct quire_error *err)
+{
+    layer->ngram_conv =
+        transposed_taps(m, layer->vec[QR_W_NGRAM_CONV], m->config->ngram.taps,
+                        (size_t)m->config->hyper.n_streams * m->config->hidden_size, err);
+    return layer->ngram_conv ? QUIRE_OK : QUIRE_E_NOMEM;
 }
 
 quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_error *err)
@@ -132,6 +149,8 @@ quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_erro
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         if (qr_layer_convolves(m->config, &m->config->layers[i]))
             QR_TRY(prepare_attention_conv(m, i, err));
+        if (m->config->layers[i].ngram)
+            QR_TRY(prepare_ngram_conv(m, &m->layers[i], err));
         if (!qr_layer_recurs(&m->config->layers[i]))
             continue;
         if (r->conv_taps)

@@ -11,6 +11,18 @@ static uint64_t align_floats(uint64_t n)
     return (n + ALIGN_FLOATS - 1) / ALIGN_FLOATS * ALIGN_FLOATS;
 }
 
+/* The last projections of tokens to compressed keys; returns the new end of the state. */
+static uint64_t place_rings(struct quire_model *m, uint32_t i, uint64_t floats)
+{
+    const struct qr_layer_config *l = &m->config->layers[i];
+    const bool overlap = l->index == QR_INDEX_OWN;
+    m->layers[i].compress_ring = (size_t)floats;
+    floats += align_floats(qr_compress_ring_floats(l, l->head_dim));
+    m->layers[i].index_ring = (size_t)floats;
+    return floats +
+           (overlap ? align_floats(qr_compress_ring_floats(l, m->config->index.head_dim)) : 0);
+}
+
 /* Floats of the two parts of a layer's state. */
 struct parts {
     uint64_t tail, state;
@@ -43,12 +55,29 @@ static struct parts recurrent_parts(const struct qr_model_config *c)
     return (struct parts){ tail, state };
 }
 
+/* Inputs of the convolution over n-gram embeddings, and tokens; returns the new end of the state. */
+static uint64_t place_ngrams(struct quire_model *m, uint32_t i, uint64_t floats)
+{
+    const struct qr_ngram_config *n = &m->config->ngram;
+    const uint64_t streams = (uint64_t)m->config->hyper.n_streams * m->config->hidden_size;
+    m->layers[i].ngram_tail = (size_t)floats;
+    floats += align_floats(streams * (n->taps - 1) * n->size);
+    m->layers[i].ngram_context = (size_t)floats;
+    return floats + align_floats(n->size - 1);
+}
+
 quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err)
 {
     uint64_t floats = 0;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         const struct qr_layer_config *l = &m->config->layers[i];
         const bool convolves = qr_layer_convolves(m->config, l);
+        const uint64_t before = floats;
+        if (l->ngram)
+            floats = place_ngrams(m, i, floats);
+        if (l->compress_rate)
+            floats = place_rings(m, i, floats);
+        m->n_recurrent += floats != before && !convolves && !qr_layer_recurs(l);
         if (!convolves && !qr_layer_recurs(l))
             continue;
         const struct parts n =

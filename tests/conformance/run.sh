@@ -35,10 +35,10 @@ families_moe="mixtral qwen2_moe qwen3_moe olmoe gpt_oss llama4_text
     deepseek_v2 deepseek_v2_lite deepseek_v3 afmoe dots1 ernie4_5_moe exaone_moe glm4_moe_lite minimax_m2 mistral4
     deepseek_v32 glm_moe_dsa longcat_flash minimax_m3_text
     gemma4_text_moe granitemoe_swa hunyuan_v1_moe phimoe"
-# Recurrent layers: a rounded activation can change the sign of a product that a norm then enlarges.
+# Models with a state. A rounded activation can change the sign of a product that a norm then enlarges.
 families_recurrent="lfm2 lfm2_moe mamba mamba2 falcon_mamba granitemoehybrid granitemoehybrid_dense bamba nemotron_h
     nemotron_h_moe qwen3_next qwen3_5_text qwen3_5_moe_text olmo_hybrid jamba falcon_h1 kimi_linear minimax
-    recurrent_gemma rwkv zamba2"
+    recurrent_gemma rwkv zamba2 qwen4_exp deepseek_v4"
 # Those without an older style of config.json; with experts.
 families_recurrent_new_style="zaya"
 failed=0
@@ -143,7 +143,7 @@ adapters) # LoRA adapters on their models in both formats, within 1e-3
 invariance)
     # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same
     for f in llama gemma3_text gemma3n_text gemma4_text phi3 bloom cohere2 deepseek_v2_lite apertus bitnet \
-        granite_swa deepseek_v32 glm_moe_dsa longcat_flash minimax_m3_text diffllama doge $families_recurrent_new_style $families_encoder $families_encoder_new_style; do
+        granite_swa deepseek_v32 glm_moe_dsa longcat_flash minimax_m3_text diffllama doge qwen4_exp deepseek_v4 $families_recurrent_new_style $families_encoder $families_encoder_new_style; do
         # exit code 1 is a difference above the bound, which experts do not have in native mode
         case " $(echo $families_moe $families_recurrent_new_style) " in *" $f "*) allowed=1 ;; *) allowed=0 ;; esac
         first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || [ $? = $allowed ] || failed=1

@@ -148,6 +148,29 @@ static inline struct quire_engine *open_setup(const struct test_model *m, const 
     return e;
 }
 
+/* A GGUF file, or a folder with the tokenizer of the GGUF file `other`. */
+static inline void open_tested(struct test_model *m, const char *name, const char *other)
+{
+    char path[8192];
+    struct quire_model_params mp;
+    *m = (struct test_model){ .gguf = name };
+    if (strstr(name, ".gguf"))
+        return;
+    quire_model_params_init(&mp, sizeof mp);
+    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
+    mp.path = path;
+    m->gguf = other;
+    assert_status(QUIRE_OK, quire_model_open(&mp, &m->model, NULL));
+    assert_status(QUIRE_OK,
+                  quire_tokenizer_open(params_for(other).model_path, NULL, &m->tokenizer, NULL));
+}
+
+static inline void close_tested(struct test_model *m)
+{
+    assert_status(QUIRE_OK, quire_model_close(m->model));
+    quire_tokenizer_close(m->tokenizer);
+}
+
 /* The tokens of a step that come from drafts. */
 static inline void take_events(struct quire_engine *e, uint32_t *n_done, uint64_t *n_accepted)
 {

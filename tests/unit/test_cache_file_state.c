@@ -7,11 +7,15 @@
 #include <sys/wait.h>
 
 /* Convolutions and attention; recurrent layers only, of both Mambas; Mamba-2, attention and
- * experts; delta nets; a folder whose attention has a state. */
+ * experts; delta nets; compressed keys; a folder whose attention has a state. */
 static const char *const models[] = {
-    "../gguf_2026/lfm2-bf16.gguf",       "../gguf_2026/mamba-bf16.gguf",
-    "../gguf_2026/mamba2-bf16.gguf",     "../gguf_2026/granitemoehybrid-bf16.gguf",
-    "../gguf_2026/qwen3_next-bf16.gguf", "zaya",
+    "../gguf_2026/lfm2-bf16.gguf",
+    "../gguf_2026/mamba-bf16.gguf",
+    "../gguf_2026/mamba2-bf16.gguf",
+    "../gguf_2026/granitemoehybrid-bf16.gguf",
+    "../gguf_2026/qwen3_next-bf16.gguf",
+    "../gguf_2026/deepseek_v4-bf16.gguf",
+    "zaya",
 };
 enum { N_MODELS = sizeof models / sizeof models[0] };
 

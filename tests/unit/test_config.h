@@ -81,6 +81,15 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.router_norm, c->moe.expert_scale);
     say(t, "altup %u %u %.9g %d laurel %u\n", c->altup.n_streams, c->altup.active,
         (double)c->altup.coef_clip, c->altup.correct_scale, c->laurel_rank);
+    say(t, "sinkhorn %u %.9g limit %.9g outputs %u x %u\n", c->hyper.iterations,
+        (double)c->hyper.eps, (double)c->act_limit, c->shared_kv.o_groups, c->shared_kv.o_rank);
+    say(t, "hyper %d %u rank %u ngrams %u x %u of %u taps %u parts %u layers %u boundary %d\n",
+        (int)c->hyper.kind, c->hyper.n_streams, c->hyper.rank, c->ngram.size, c->ngram.heads,
+        c->ngram.dim, c->ngram.taps, c->ngram.n_parts, c->ngram.n_layers, c->ngram.boundary);
+    for (uint32_t i = 0; i < c->ngram.n_layers * (c->ngram.size - 1) * c->ngram.heads; i++)
+        say(t, " %u", c->ngram.sizes[i]);
+    for (uint32_t i = 0; i < c->ngram.n_layers * c->ngram.size; i++)
+        say(t, " %llu", (unsigned long long)c->ngram.multipliers[i]);
     say(t, "attention %.9g cap %.9g clip %g alibi %g %g qk %d\n", (double)c->attention_scale,
         (double)c->attention_softcap, (double)c->clip_qkv, (double)c->alibi_max_bias,
         (double)c->alibi_scale, (int)c->qk_norm);
@@ -94,10 +103,11 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         c->moe.correction, c->moe.group_top2, c->moe.shared_gate, c->moe.weight_on_input,
         c->moe.router_bias, c->moe.expert_bias, (double)c->moe.weights_scale, c->mla.q_lora_rank,
         c->mla.kv_lora_rank, c->mla.qk_nope_dim, c->mla.qk_rope_dim);
-    say(t, "index %u x %u top %u blocks %u local %u flags %d%d%d%d%d\n", c->index.n_heads,
+    say(t, "index %u x %u top %u blocks %u local %u flags %d%d%d%d%d%d%d%d%d\n", c->index.n_heads,
         c->index.head_dim, c->index.top_k, c->index.block_size, c->index.local_blocks,
         c->index.weighted, c->index.low_rank_q, c->index.q_norm, c->index.layer_norm,
-        c->index.interleaved);
+        c->index.interleaved, c->index.compressed, c->index.unit_weights, c->index.pooled,
+        c->index.rope_last);
     say(t, "latent scale %.9g identity experts %u\n", (double)c->mla.latent_scale,
         c->moe.n_identity);
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
@@ -105,9 +115,10 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
         say(t, "layer %u heads %u/%u of %u %u kv %u %d window %u ffn %u gates %d %.9g rope %u ", i,
             l->n_heads, l->n_kv_heads, l->head_dim, l->v_head_dim, l->kv_source, l->v_is_k,
             l->window, l->ffn_size, l->sparse_gate, (double)l->gate_cutoff, l->rope);
-        say(t, "%d%d%d%d mixer %u %d%d%d block %u %u index %u %d\n", l->chunked, l->moe, l->encoder,
-            l->skip_attn_norm, l->mixer, l->no_ffn, l->output_norm, l->sinks, l->block_owner,
-            l->block_use, l->index, l->shortcut);
+        say(t, "%d%d%d%d mixer %u %d%d%d block %u %u index %u %d ngram %u %llu rate %u %d\n",
+            l->chunked, l->moe, l->encoder, l->skip_attn_norm, l->mixer, l->no_ffn, l->output_norm,
+            l->sinks, l->block_owner, l->block_use, l->index, l->shortcut, l->ngram,
+            (unsigned long long)l->ngram_rows, l->compress_rate, l->token_experts);
     }
     say_recurrent(t, c);
     say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,
@@ -231,6 +242,8 @@ static const char *const golden_dirs[] = {
     "longcat_flash",
     "mimo_v2_flash",
     "minimax_m3_text",
+    "qwen4_exp",
+    "deepseek_v4",
 };
 enum { N_GOLDEN_DIRS = sizeof golden_dirs / sizeof *golden_dirs };
 

@@ -16,6 +16,7 @@ static const struct {
     { "../gguf_2026/lfm2-bf16.gguf", "../gguf_2026/lfm2-bf16.gguf" },
     { "../gguf_2026/lfm2-bf16.gguf", "../gguf_2026/qwen3_next-bf16.gguf" },
     { "../gguf_2026/qwen3_next-bf16.gguf", "llama-q8_0.gguf" },
+    { "../gguf_2026/deepseek_v4-bf16.gguf", "../gguf_2026/deepseek_v4-bf16.gguf" },
 };
 enum { N_PAIRS = sizeof pairs / sizeof *pairs };
 

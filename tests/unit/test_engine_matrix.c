@@ -167,16 +167,22 @@ static void dynamic_ntk(void **state)
     close_dynamic_ntk(&m);
 }
 
-/* Indexers: their keys are in a KV group of their own. */
+/* Indexers: their keys are in a KV group of their own. The last models have a state, too. */
 static void selected_keys(void **state)
 {
     (void)state;
     if (!need_shared())
         skip();
     const struct test_model keys = { .gguf = "../gguf_2026/glm_moe_dsa-bf16.gguf" },
-                            blocks = { .gguf = "../gguf_2026/minimax_m3_text-bf16.gguf" };
+                            blocks = { .gguf = "../gguf_2026/minimax_m3_text-bf16.gguf" },
+                            pooled = { .gguf = "../gguf_2026/deepseek_v4-bf16.gguf" };
     check_matrix(&keys, is_slow() ? 200 : 60, 14);
     check_matrix(&blocks, is_slow() ? 200 : 60, 15);
+    check_matrix(&pooled, is_slow() ? 200 : 60, 18);
+    struct test_model compressed;
+    open_tested(&compressed, "qwen4_exp", keys.gguf);
+    check_matrix(&compressed, is_slow() ? 200 : 60, 16);
+    close_tested(&compressed);
 }
 
 /* ---- Preemption */

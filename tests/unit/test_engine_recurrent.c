@@ -8,7 +8,8 @@
 enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
 
 /* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets;
- * RG-LRU and windows, and attention with convolutions, windows and experts, folders. */
+ * RG-LRU and windows, and attention with convolutions, windows and experts, both folders; compressed
+ * keys; delta nets, n-grams and compressed index keys, a folder. */
 static const char *const models[] = {
     "../gguf_2026/lfm2-bf16.gguf",
     "../gguf_2026/mamba2-bf16.gguf",
@@ -16,6 +17,8 @@ static const char *const models[] = {
     "../gguf_2026/qwen3_next-bf16.gguf",
     "recurrent_gemma",
     "zaya",
+    "../gguf_2026/deepseek_v4-bf16.gguf",
+    "qwen4_exp",
 };
 static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";
 static const char *const without_attention = "../gguf_2026/mamba2-bf16.gguf";
@@ -75,29 +78,6 @@ static void run_schedule(const struct test_model *m, uint32_t seed, struct cover
     quire_engine_close(e);
 }
 
-/* A GGUF file, or a folder with the tokenizer of another model. */
-static void open_tested(struct test_model *m, const char *name)
-{
-    char path[8192];
-    struct quire_model_params mp;
-    *m = (struct test_model){ .gguf = name };
-    if (strstr(name, ".gguf"))
-        return;
-    quire_model_params_init(&mp, sizeof mp);
-    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
-    mp.path = path;
-    m->gguf = hybrid;
-    assert_status(QUIRE_OK, quire_model_open(&mp, &m->model, NULL));
-    assert_status(QUIRE_OK,
-                  quire_tokenizer_open(params_for(hybrid).model_path, NULL, &m->tokenizer, NULL));
-}
-
-static void close_tested(struct test_model *m)
-{
-    assert_status(QUIRE_OK, quire_model_close(m->model));
-    quire_tokenizer_close(m->tokenizer);
-}
-
 static void schedules(void **state)
 {
     (void)state;
@@ -105,7 +85,7 @@ static void schedules(void **state)
         skip();
     for (size_t i = 0; i < N_MODELS; i++) {
         struct test_model m;
-        open_tested(&m, models[i]);
+        open_tested(&m, models[i], hybrid);
         struct coverage seen = { 0 };
         make_model_jobs(alone);
         run_alone(&m, alone, N_JOBS);
@@ -289,7 +269,7 @@ static void forks(void **state)
     for (size_t i = 0; i < N_MODELS; i++) {
         struct test_model m;
         char text[2][3][512] = { { "" } };
-        open_tested(&m, models[i]);
+        open_tested(&m, models[i], hybrid);
         for (int run = 0; run < 2; run++) { /* with one sequence at a time, and together */
             struct quire_engine_params ep = params_for(m.gguf);
             ep.model = m.model;

@@ -32,6 +32,7 @@ static const char *const pairs[][2] = {
     { "../gguf_2026/apertus-bf16", "apertus" },
     { "../gguf_2026/arcee-bf16", "arcee" },
     { "../gguf_2026/deepseek_v32-bf16", "deepseek_v32" },
+    { "../gguf_2026/deepseek_v4-bf16", "deepseek_v4" },
     { "../gguf_2026/ernie4_5_moe-bf16", "ernie4_5_moe" },
     { "../gguf_2026/exaone_moe-bf16", "exaone_moe" },
     { "../gguf_2026/gemma4_text-bf16", "gemma4_text" },

@@ -16,7 +16,7 @@ static void route(struct qr_moe_config m, const float *scores, const float *corr
 {
     float copy[16];
     memcpy(copy, scores, m.n_experts * sizeof *copy);
-    qr_moe_route(&m, copy, correction, experts, weights);
+    qr_moe_route(&m, copy, correction, NULL, experts, weights);
 }
 
 static void routes_by_softmax(void **state)
@@ -130,7 +130,7 @@ static void routes_garbage(void **state)
             scores[i] = values[k % 6];
         uint32_t e[3];
         float w[3];
-        qr_moe_route(&m, scores, NULL, e, w);
+        qr_moe_route(&m, scores, NULL, NULL, e, w);
         assert_true(e[0] < 6 && e[1] < 6 && e[2] < 6);
         assert_true(e[0] != e[1] && e[0] != e[2] && e[1] != e[2]);
     }

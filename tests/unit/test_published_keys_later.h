@@ -316,6 +316,36 @@ static const struct {
       "00.0,\"rope_type\":\"default\"},\"rope_type\":\"default\"},\"router_hidden_size\":256,"
       "\"slidi"
       "ng_window\":null,\"tie_word_embeddings\":true" },
+    { "qwen4_exp_text", /* Qwen3.8 Flash Next */
+      ",\"attention_bias\":false,\"attn_output_gate\":true,\"eos_token_id\":2,\"full_atte"
+      "ntion_interval\":4,\"hc_count\":4,\"hc_lowrank\":32,\"head_dim\":16,\"heads_per_ng"
+      "ram\":8,\"hidden_act\":\"silu\",\"indexer_budget\":2048,\"indexer_compress_ratio\""
+      ":4,\"indexer_head_dim\":128,\"indexer_kv_heads\":1,\"indexer_n_heads\":4,\"layer_t"
+      "ypes\":[\"linear_attention\",\"linear_attention\",\"linear_attention\",\"full_atte"
+      "ntion\"],\"linear_conv_kernel_dim\":4,\"linear_key_head_dim\":16,\"linear_num_key_"
+      "heads\":2,\"linear_num_value_heads\":6,\"linear_value_head_dim\":16,\"make_ngram_v"
+      "ocab_size_divisible_by\":128,\"mamba_ssm_dtype\":\"float32\",\"moe_intermediate_si"
+      "ze\":32,\"mtp_num_hidden_layers\":1,\"mtp_use_dedicated_embeddings\":false,\"ngram"
+      "_size\":3,\"ngram_vocab_size_base\":20000000,\"norm_topk_prob\":true,\"num_experts"
+      "\":16,\"num_experts_per_tok\":10,\"output_gate_type\":\"sigmoid\",\"output_router_"
+      "logits\":false,\"partial_rotary_factor\":0.25,\"ple_conv_kernel_size\":4,\"ple_emb"
+      "ed_dim\":64,\"ple_layer_ids\":[2],\"rms_norm_eps\":1e-6,\"rope_parameters\":{\"mro"
+      "pe_interleaved\":true,\"mrope_section\":[11,11,10],\"partial_rotary_factor\":0.25,"
+      "\"rope_theta\":10000000,\"rope_type\":\"default\"},\"router_aux_loss_coef\":0.001,"
+      "\"seed\":1234,\"shared_expert_intermediate_size\":32,\"split_ngram_parts\":128,\"t"
+      "ie_word_embeddings\":false" },
+    { "deepseek_v4", /* DeepSeek V4 Flash */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"compress_ratios\":[128,128,4"
+      ",128,0],\"compress_rope_theta\":160000,\"hc_eps\":1e-06,\"hc_mult\":4,\"hc_sinkhor"
+      "n_iters\":20,\"head_dim\":64,\"hidden_act\":\"silu\",\"index_head_dim\":128,\"inde"
+      "x_n_heads\":64,\"index_topk\":512,\"moe_intermediate_size\":32,\"n_routed_experts"
+      "\":16,\"n_shared_experts\":1,\"norm_topk_prob\":true,\"num_experts_per_tok\":6,\"n"
+      "um_hash_layers\":3,\"num_nextn_predict_layers\":1,\"o_groups\":2,\"o_lora_rank\":3"
+      "2,\"q_lora_rank\":32,\"qk_rope_head_dim\":16,\"rms_norm_eps\":1e-06,\"rope_scaling"
+      "\":{\"beta_fast\":32,\"beta_slow\":1,\"factor\":16,\"original_max_position_embeddi"
+      "ngs\":65536,\"type\":\"yarn\"},\"rope_theta\":10000,\"routed_scaling_factor\":1.5,"
+      "\"scoring_func\":\"sqrtsoftplus\",\"sliding_window\":128,\"swiglu_limit\":10.0,\"t"
+      "ie_word_embeddings\":false,\"topk_method\":\"noaux_tc\"" },
 };
 
 #endif

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 23, WIDTH = 37, TAPS = 4, KEYS = 12, VALUES = 40 };
+enum { ROWS = 23, WIDTH = 37, TAPS = 4, DILATIONS = 3, KEYS = 12, VALUES = 40 };
 
 static const struct qr_kernels *kernels;
 static uint32_t seed = 1;
@@ -38,10 +38,10 @@ static int open_level(void **state)
 static float conv_x[ROWS][WIDTH], conv_w[TAPS][WIDTH], conv_bias[WIDTH];
 
 /* Rows in steps of `step`, channels in blocks of `block`. */
-static void run_conv(size_t taps, size_t step, size_t block, float out[ROWS][WIDTH],
-                     float tail[TAPS][WIDTH])
+static void run_conv(size_t taps, size_t dilation, size_t step, size_t block,
+                     float out[ROWS][WIDTH], float tail[TAPS * DILATIONS][WIDTH])
 {
-    memset(tail, 0x7f, TAPS * sizeof *tail); /* a fresh sequence does not read it */
+    memset(tail, 0x7f, TAPS * DILATIONS * sizeof *tail); /* a fresh sequence does not read it */
     for (size_t r = 0; r < ROWS; r += step) {
         const struct qr_conv conv = { .x = conv_x[r],
                                       .out = out[r],
@@ -52,6 +52,7 @@ static void run_conv(size_t taps, size_t step, size_t block, float out[ROWS][WID
                                       .bias = conv_bias,
                                       .width = WIDTH,
                                       .taps = taps,
+                                      .dilation = dilation,
                                       .tail = tail[0],
                                       .fresh = r == 0 };
         for (size_t c = 0; c < WIDTH; c += block)
@@ -59,33 +60,41 @@ static void run_conv(size_t taps, size_t step, size_t block, float out[ROWS][WID
     }
 }
 
+static void check_convolution(size_t taps, size_t dilation)
+{
+    static const size_t steps[] = { 1, 2, 3, 4, 7, 16, ROWS };
+    static float want[ROWS][WIDTH], out[ROWS][WIDTH];
+    static float tail[TAPS * DILATIONS][WIDTH], tail_want[TAPS * DILATIONS][WIDTH];
+    const size_t kept = (taps - 1) * dilation;
+    run_conv(taps, dilation, ROWS, WIDTH, want, tail_want);
+    for (size_t t = 0; t < ROWS; t++)
+        for (size_t c = 0; c < WIDTH; c++) {
+            double sum = conv_bias[c];
+            for (size_t j = 0; j < taps; j++)
+                if (t + j * dilation >= kept)
+                    sum += (double)conv_w[j][c] * conv_x[t + j * dilation - kept][c];
+            assert_true(fabs(sum - (double)want[t][c]) < 1e-5);
+        }
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        for (size_t block = 16; block <= WIDTH; block += 21) {
+            run_conv(taps, dilation, steps[i], block, out, tail);
+            assert_memory_equal(out, want, sizeof out);
+            if (kept)
+                assert_memory_equal(tail, tail_want, kept * sizeof *tail);
+        }
+    for (size_t j = 0; j < kept; j++) /* the last inputs, oldest first */
+        assert_memory_equal(tail_want[j], conv_x[ROWS - kept + j], sizeof *tail);
+}
+
 static void convolution(void **state)
 {
     (void)state;
-    static const size_t steps[] = { 1, 2, 3, 4, 7, 16, ROWS };
     fill(&conv_x[0][0], ROWS * WIDTH, 2);
     fill(conv_w[0], TAPS * WIDTH, 1);
     fill(conv_bias, WIDTH, 1);
-    for (size_t taps = 1; taps <= TAPS; taps++) {
-        float want[ROWS][WIDTH], out[ROWS][WIDTH], tail[TAPS][WIDTH], tail_want[TAPS][WIDTH];
-        run_conv(taps, ROWS, WIDTH, want, tail_want);
-        for (size_t t = 0; t < ROWS; t++)
-            for (size_t c = 0; c < WIDTH; c++) {
-                double sum = conv_bias[c];
-                for (size_t j = 0; j < taps; j++)
-                    if (t + j >= taps - 1)
-                        sum += (double)conv_w[j][c] * conv_x[t + j - (taps - 1)][c];
-                assert_true(fabs(sum - (double)want[t][c]) < 1e-5);
-            }
-        for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
-            for (size_t block = 16; block <= WIDTH; block += 21) {
-                run_conv(taps, steps[i], block, out, tail);
-                assert_memory_equal(out, want, sizeof out);
-                assert_memory_equal(tail, tail_want, (taps - 1) * sizeof *tail);
-            }
-        for (size_t j = 0; j + 1 < taps; j++) /* the last inputs, oldest first */
-            assert_memory_equal(tail_want[j], conv_x[ROWS - (taps - 1) + j], sizeof *tail);
-    }
+    for (size_t taps = 1; taps <= TAPS; taps++)
+        for (size_t dilation = 1; dilation <= DILATIONS; dilation++)
+            check_convolution(taps, dilation);
 }
 
 /* ---- Recurrences */

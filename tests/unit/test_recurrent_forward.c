@@ -11,9 +11,10 @@ enum { TOKENS = 70, SEQS = 3, BLOCK = 16, BLOCKS = (TOKENS + BLOCK - 1) / BLOCK,
 
 /* A kind of recurrent layer each, a shared block, or attention with a state. mamba2 and lfm2 have
  * the first places. */
-static const char *const models[] = { "mamba2", "lfm2",        "jamba",   "qwen3_5_text",
-                                      "mamba",  "kimi_linear", "minimax", "falcon_h1",
-                                      "zamba2", "rwkv",        "zaya" };
+static const char *const models[] = { "mamba2", "lfm2",        "jamba",     "qwen3_5_text",
+                                      "mamba",  "kimi_linear", "minimax",   "falcon_h1",
+                                      "zamba2", "rwkv",        "qwen4_exp", "deepseek_v4",
+                                      "zaya" };
 
 static struct quire_error err;
 static struct quire_threads *threads;

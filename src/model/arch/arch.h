@@ -76,6 +76,8 @@ struct qr_arch {
     bool shared_kv;   /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
     bool altup;                /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
+    enum qr_hyper_kind hyper;  /* hyper-connections */
+    bool ngrams;               /* embeddings of n-grams */
     bool global_heads;         /* layers without a window have heads of another size and number */
     bool sub_norms;            /* see qr_model_config */
     bool scaled_embedding;     /* embeddings are multiplied by sqrt(hidden) */
@@ -102,6 +104,7 @@ struct qr_arch {
     bool conv_attention;                       /* the file has its taps (ZAYA) */
     const struct qr_recurrent_arch *recurrent; /* NULL: no recurrent layers */
     bool mla;                                  /* multi-head latent attention */
+    bool shared_key_value;                     /* see qr_shared_kv_config */
     bool has_index;                            /* an indexer selects keys; its options are: */
     struct qr_index_config index;
     struct qr_moe_config moe; /* what the files do not contain */
@@ -140,6 +143,7 @@ struct qr_arch {
     bool hf_multipliers;     /* embedding, attention and residual multipliers, logits_scaling */
     bool hf_logit_scale;     /* logit_scale multiplies the logits */
     bool hf_clip_qkv;
+    bool hf_output_gate;        /* output_gate_type of recurrent layers; default hidden_act */
     bool hf_multi_query;        /* multi_query, default true: one KV head */
     bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */
     uint32_t hf_ffn_multiplier; /* default feed-forward size / hidden size; 0: no default */
@@ -187,7 +191,8 @@ struct qr_arch {
      * full_attention, sliding_attention */
     const char *hf_full_type, *hf_window_type;
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
-    bool hf_yarn_is_longrope;         /* early files of the family use that name */
+    bool hf_yarn_unscaled;    /* cos and sin have no factor by default; in GGUF files, too */
+    bool hf_yarn_is_longrope; /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;
     const struct qr_hf_alias *hf_aliases;
     const struct qr_hf_fixed_bool *hf_fixed_bools;

@@ -21,6 +21,7 @@
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
     X(deepseek_v32)                                                                                \
+    X(deepseek_v4)                                                                                 \
     X(diffllama)                                                                                   \
     X(doge)                                                                                        \
     X(dots1)                                                                                       \
@@ -103,6 +104,7 @@
     X(qwen3_5_moe)                                                                                 \
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
+    X(qwen4_exp)                                                                                   \
     X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \

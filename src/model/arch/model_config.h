@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_ARCH_MODEL_CONFIG_H
 #define QR_MODEL_ARCH_MODEL_CONFIG_H
 #include "base/alloc.h"
+#include "model/arch/stream_config.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -39,6 +40,7 @@ enum qr_block_kind {
     QR_BLOCK_PARALLEL,       /* h = n1(x);  x += attn(h) + ffn(h)            Phi, GPT-J, Cohere */
     QR_BLOCK_PARALLEL_2NORM, /* x += attn(n1(x)) + ffn(n2(x))                NeoX, Falcon 40B */
     QR_BLOCK_SCALED_NORM,    /* x = n1(x);  x = alpha x + beta attn(x);  likewise ffn   MiniMax */
+    QR_BLOCK_PLAIN,          /* x += attn(x);          x += ffn(x)           Qwen4-Exp */
 };
 
 enum qr_activation {
@@ -231,19 +233,23 @@ struct qr_layer_config {
     uint8_t rope; /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
     bool chunked; /* chunked attention: visible keys are those of the own chunk of `window` */
     bool moe;
+    bool token_experts; /* a table gives the experts of each token */
     /* the experts are beside a dense network; their output is added behind the next layer */
     bool shortcut;
-    bool encoder;          /* encoder layer of an encoder-decoder */
-    bool skip_attn_norm;   /* the norm before attention is omitted */
-    bool sinks;            /* attention sinks: one logit per head */
-    uint8_t mixer;         /* enum qr_mixer */
-    uint8_t index;         /* enum qr_layer_index */
-    bool no_ffn;           /* the layer ends after its mixer */
-    bool output_norm;      /* the layer's block is QR_BLOCK_OUTPUT_NORM */
-    bool sparse_gate;      /* gates below gate_cutoff are 0 */
-    float gate_cutoff;     /* in standard deviations of a token's gates above their mean */
-    bool v_is_k;           /* values are the keys before norm and RoPE; there are no weights of V */
-    struct qr_xielu xielu; /* as stored, of GGUF files; in others they are tensors */
+    bool encoder;        /* encoder layer of an encoder-decoder */
+    bool skip_attn_norm; /* the norm before attention is omitted */
+    bool sinks;          /* attention sinks: one logit per head */
+    uint8_t mixer;       /* enum qr_mixer */
+    uint8_t index;       /* enum qr_layer_index */
+    bool no_ffn;         /* the layer ends after its mixer */
+    bool output_norm;    /* the layer's block is QR_BLOCK_OUTPUT_NORM */
+    bool sparse_gate;    /* gates below gate_cutoff are 0 */
+    float gate_cutoff;   /* in standard deviations of a token's gates above their mean */
+    bool v_is_k;         /* values are the keys before norm and RoPE; there are no weights of V */
+    uint32_t ngram;      /* n-gram embeddings: number of the layer among those with, from 1 */
+    uint64_t ngram_rows; /* of each part of its table */
+    uint32_t compress_rate; /* tokens per compressed key; 0: none; see qr_shared_kv_config */
+    struct qr_xielu xielu;  /* as stored, of GGUF files; in others they are tensors */
     /* SHARED_BLOCK: the first layer with the same block, whose weights this layer uses, and the
      * number of layers with any block before this one */
     uint32_t block_owner, block_use;
@@ -252,7 +258,8 @@ struct qr_layer_config {
 enum qr_moe_gating {
     QR_GATING_SOFTMAX, /* softmax over all experts, then top-k */
     QR_GATING_SIGMOID,
-    QR_GATING_SOFTMAX_TOPK, /* top-k of the router logits, then softmax over the selected */
+    QR_GATING_SQRT_SOFTPLUS, /* sqrt(softplus(x)) */
+    QR_GATING_SOFTMAX_TOPK,  /* top-k of the router logits, then softmax over the selected */
     /* SparseMixer (arXiv 2310.00811): each selected expert's weight is its softmax over the experts
      * left whose logits are within sparsemixer_margin of it, relatively */
     QR_GATING_SPARSEMIXER,
@@ -297,23 +304,18 @@ struct qr_mla_config {
     bool expand;
 };
 
-/* Per-layer embeddings (Gemma 3n, 4): every token has a vector of `dim` elements for each layer,
- * e = (table[token] sqrt(dim) + norm(project(x0) / sqrt(hidden))) / sqrt(2), x0 the input of the
- * first layer. A layer ends with x += norm(out(act(gate(x)) * e)). */
-struct qr_ple_config {
-    uint32_t dim;        /* 0: none */
-    uint32_t vocab_size; /* rows of the table; tokens beyond it use row 0 */
-};
-
-/* AltUp (arXiv 2301.13310): several residual streams of hidden_size. A layer predicts all streams
- * by a mixture of them, runs on the active one and corrects all by what it changed. The other
- * streams start as projections of the first; the mean of all, after another projection, enters the
- * final norm. */
-struct qr_altup_config {
-    uint32_t n_streams; /* 0: there is one residual stream */
-    uint32_t active;
-    float coef_clip;    /* bounds the weights of the correction; 0 = none */
-    bool correct_scale; /* per-layer embeddings read the corrected stream times ALTUP_SCALE */
+/* Attention with one key of head_dim per token, which is its value as well (DeepSeek V4). RoPE
+ * rotates the last elements of queries and keys, and rotates those of the output back, as values
+ * are rotated. Queries come from mla.q_lora_rank and are divided by their rms per head; the output
+ * projection is o(concatenation of o_a applied to each group of heads).
+ *
+ * Layers with a compress_rate attend to compressed keys, too, besides those of their window: every
+ * `rate` tokens have one, norm(sum_j softmax_j(gate_j + bias_j) kv_j) by element, rotated by the
+ * position of the first of them. With overlap, a token has two series of kv and gate: the first
+ * takes part in the key of the next `rate` tokens, the second in that of its own. Layers with an
+ * indexer attend to those of its choice; its own keys are compressed with overlap. */
+struct qr_shared_kv_config {
+    uint32_t o_groups, o_rank; /* o_groups == 0: unused */
 };
 
 /* Which keys the queries of a layer attend to. */
@@ -325,12 +327,19 @@ enum qr_layer_index {
 
 /* Indexer of sparse attention; n_heads == 0: unused. It has one key per token, in a KV group of
  * their own, and selects the keys of a token by scores of its queries against them: DeepSeek sparse
- * attention (DSA), the block-sparse attention of MiniMax M3. */
+ * attention (DSA), the block-sparse attention of MiniMax M3 and of Qwen4-Exp. */
 struct qr_index_config {
     uint32_t n_heads, head_dim; /* of index queries; RoPE rotates their first elements */
     uint32_t top_k;             /* keys or blocks that are selected */
     uint32_t block_size;        /* blocks of keys are selected, by their highest score; 1: keys */
     uint32_t local_blocks;      /* blocks up to the query's own that are always selected */
+    /* A block has one key, the norm of the mean of its tokens' projections, rotated by the position
+     * of its first token, and can be selected once all of them are visible. Tokens behind the last
+     * such block are always selected. */
+    bool compressed;
+    bool unit_weights; /* of `weighted`: w_h is 1 */
+    bool pooled;       /* keys are compressed like those of qr_shared_kv_config, with overlap */
+    bool rope_last;    /* RoPE rotates the last elements */
     /* one selection for all heads, by sum_h w_h(x) * max(q_h . k, 0); else one for each index head,
      * by q_h . k, which applies to an equal share of the KV heads */
     bool weighted;
@@ -428,11 +437,13 @@ struct qr_model_config {
     float norm_alpha[3], norm_beta[3];
     float ffn_gate_scale, ffn_out_scale; /* multiply gate(x), and the output of a dense layer */
     enum qr_activation activation;
-    bool ffn_gated;             /* act(gate(x)) * up(x); else act(up(x)) */
-    float act_alpha, act_limit; /* SWIGLU_OAI */
-    bool xielu_in_layers;       /* XIELU: the parameters are in qr_layer_config, not tensors */
-    bool sub_norms;   /* norms of the inputs of the attention output and FFN down projections */
-    bool layer_scale; /* the residual stream behind a layer is multiplied by a factor of it */
+    bool ffn_gated;  /* act(gate(x)) * up(x); else act(up(x)) */
+    float act_alpha; /* SWIGLU_OAI */
+    /* SWIGLU_OAI, SILU: gates are at most this, ups between minus this and this; 0 = off */
+    float act_limit;
+    bool xielu_in_layers; /* XIELU: the parameters are in qr_layer_config, not tensors */
+    bool sub_norms;       /* norms of the inputs of the attention output and FFN down projections */
+    bool layer_scale;     /* the residual stream behind a layer is multiplied by a factor of it */
     struct qr_bias_config bias;
 
     /* attention */
@@ -469,10 +480,13 @@ struct qr_model_config {
     uint32_t n_rope;
     struct qr_rope_config rope[QR_ROPE_MAX_SETS];
     struct qr_mla_config mla;
+    struct qr_shared_kv_config shared_kv;
     struct qr_index_config index;
     struct qr_moe_config moe;
     struct qr_ple_config ple;
     struct qr_altup_config altup;
+    struct qr_hyper_config hyper;
+    struct qr_ngram_config ngram;
     /* LAuReL (arXiv 2411.07501): x = (x + p1(attn(h)) + h + norm(right(left(h)))) / sqrt(2), h the
      * normed input of attention; 0 = none */
     uint32_t laurel_rank;

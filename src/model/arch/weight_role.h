@@ -49,6 +49,13 @@ enum qr_weight_role {
     QR_W_PLE_NORM,      /* [ple dim] */
     QR_W_ALTUP_PROJ,    /* stack of [hidden][hidden]: the first stream to each other one */
     QR_W_ALTUP_UNEMBED, /* stack of [hidden][hidden]: each other stream to the final norm */
+    /* hyper-connections, of what enters the final norm: as HYPER_ATTN_* */
+    QR_W_HYPER_OUT_NORM,
+    QR_W_HYPER_OUT_DOWN,
+    QR_W_HYPER_OUT_UP,
+    QR_W_HYPER_OUT_MIX,   /* [streams][streams * hidden] */
+    QR_W_HYPER_OUT_BASE,  /* [streams] */
+    QR_W_HYPER_OUT_SCALE, /* [1] */
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -99,14 +106,24 @@ enum qr_weight_role {
     QR_W_LATENT_UK,      /* stack of [kv_lora_rank][qk_nope_dim]: W_UK transposed */
     QR_W_LATENT_UK_ROWS, /* stack of [qk_nope_dim][kv_lora_rank]: W_UK, for expanded keys */
     QR_W_LATENT_UV,      /* stack of [v_head_dim][kv_lora_rank] */
+    /* attention with shared keys and values */
+    QR_W_ATTN_O_A, /* stack of [o_rank][n_heads * head_dim / o_groups], one per group */
+    /* compressed keys and values; SERIES is head_dim, or 2 head_dim with overlap */
+    QR_W_COMPRESS_KV,   /* [SERIES][hidden] */
+    QR_W_COMPRESS_GATE, /* [SERIES][hidden] */
+    QR_W_COMPRESS_BIAS, /* [rate][SERIES] */
+    QR_W_COMPRESS_NORM, /* [head_dim] */
     /* indexer of sparse attention */
     QR_W_INDEX_Q,      /* [index heads * head_dim][q_lora_rank or hidden] */
     QR_W_INDEX_Q_NORM, /* [head_dim] */
     QR_W_INDEX_K,      /* [head_dim][hidden] */
     QR_W_INDEX_K_NORM, /* [head_dim] */
     QR_W_INDEX_K_NORM_BIAS,
-    QR_W_INDEX_WEIGHTS, /* [index heads][hidden] */
-    QR_W_INDEX_LAST = QR_W_INDEX_WEIGHTS,
+    QR_W_INDEX_WEIGHTS,     /* [index heads][hidden] */
+    QR_W_INDEX_COMPRESS_KV, /* [2 head_dim][hidden]; as COMPRESS_* */
+    QR_W_INDEX_COMPRESS_GATE,
+    QR_W_INDEX_COMPRESS_BIAS, /* [rate][2 head_dim] */
+    QR_W_INDEX_LAST = QR_W_INDEX_COMPRESS_BIAS,
     QR_W_CROSS_NORM, /* CROSS_*: cross attention, shapes as for ATTN_* */
     QR_W_CROSS_NORM_BIAS,
     QR_W_CROSS_Q,
@@ -198,6 +215,7 @@ enum qr_weight_role {
     /* mixture of experts; stacks hold one matrix or vector per expert */
     QR_W_ROUTER, /* [experts][hidden or router hidden] */
     QR_W_ROUTER_BIAS,
+    QR_W_ROUTER_TABLE,      /* [vocab][top_k] integers: the experts of each token */
     QR_W_ROUTER_CORRECTION, /* [experts], added to the scores for expert selection only */
     QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
     QR_W_EXPERT_GATE_BIAS,
@@ -237,6 +255,29 @@ enum qr_weight_role {
     QR_W_ALTUP_PREDICT, /* [streams * streams][streams], rows (from, to) */
     QR_W_ALTUP_CORRECT, /* [streams][streams] */
     QR_W_ALTUP_SCALE,   /* [hidden] */
+    /* hyper-connections, of the input and output of a sublayer */
+    QR_W_HYPER_ATTN_NORM,   /* [streams * hidden] */
+    QR_W_HYPER_ATTN_DOWN,   /* [rank][streams * hidden] */
+    QR_W_HYPER_ATTN_UP,     /* [streams * hidden][rank] */
+    QR_W_HYPER_ATTN_INJECT, /* [streams][streams * hidden] */
+    QR_W_HYPER_ATTN_MIX,    /* [(2 + streams) * streams][streams * hidden] */
+    QR_W_HYPER_ATTN_BASE,   /* [(2 + streams) * streams] */
+    QR_W_HYPER_ATTN_SCALE,  /* [3] */
+    QR_W_HYPER_FFN_NORM,
+    QR_W_HYPER_FFN_DOWN,
+    QR_W_HYPER_FFN_UP,
+    QR_W_HYPER_FFN_INJECT,
+    QR_W_HYPER_FFN_MIX,
+    QR_W_HYPER_FFN_BASE,
+    QR_W_HYPER_FFN_SCALE,
+    /* embeddings of n-grams; see qr_ngram_config */
+    QR_W_NGRAM_EMBD,       /* stack of [rows][dim / heads], one matrix per part */
+    QR_W_NGRAM_KEY,        /* [streams * hidden][dim] */
+    QR_W_NGRAM_VALUE,      /* [hidden][dim] */
+    QR_W_NGRAM_KEY_NORM,   /* [streams * hidden] */
+    QR_W_NGRAM_QUERY_NORM, /* [streams * hidden] */
+    QR_W_NGRAM_CONV_NORM,  /* [streams * hidden] */
+    QR_W_NGRAM_CONV,       /* [streams * hidden][taps], newest tap last */
     QR_W_N_ROLES
 };
 

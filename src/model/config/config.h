@@ -14,10 +14,11 @@ static inline uint32_t qr_model_total_layers(const struct qr_model_config *cfg)
     return cfg->n_layers + cfg->n_encoder_layers;
 }
 
-/* Whether a norm follows the last layer. A POST_NORM block ends with a norm of its own. */
+/* Whether a norm follows the last layer. A POST_NORM block ends with a norm of its own, and the
+ * mixture of several streams before the output of PLAIN blocks begins with norms. */
 static inline bool qr_model_has_final_norm(const struct qr_model_config *cfg)
 {
-    return cfg->block != QR_BLOCK_POST_NORM;
+    return cfg->block != QR_BLOCK_POST_NORM && cfg->block != QR_BLOCK_PLAIN;
 }
 
 /* Whether a layer has a recurrent state, or keys and values. */
@@ -56,6 +57,36 @@ static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cf
                                                 const struct qr_layer_config *l)
 {
     return l->output_norm ? QR_BLOCK_OUTPUT_NORM : cfg->block;
+}
+
+/* Elements of the projections of a token to a compressed key: one series, or two with overlap,
+ * which layers with an indexer have. */
+static inline uint32_t qr_compress_series(const struct qr_layer_config *l)
+{
+    return l->index == QR_INDEX_OWN ? 2 * l->head_dim : l->head_dim;
+}
+
+/* Floats of the state of a sequence that hold the projections (kv and gate) of its last tokens to
+ * compressed keys of `dim` elements: those of one key, or with overlap of two. */
+static inline uint64_t qr_compress_ring_floats(const struct qr_layer_config *l, uint32_t dim)
+{
+    const uint64_t series = l->index == QR_INDEX_OWN ? 2 : 1;
+    return series * l->compress_rate * 2 * series * dim;
+}
+
+/* Whether the model looks up something by the ids of tokens besides their embedding. */
+static inline bool qr_model_needs_ids(const struct qr_model_config *cfg)
+{
+    bool table = cfg->ple.dim || cfg->ngram.size;
+    for (uint32_t i = 0; i < cfg->n_layers; i++)
+        table = table || cfg->layers[i].token_experts;
+    return table;
+}
+
+/* Whether a block has norms of the inputs of its sublayers. */
+static inline bool qr_block_norms_input(enum qr_block_kind block)
+{
+    return block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM && block != QR_BLOCK_PLAIN;
 }
 
 /* Channels of q and of k, of v, and of the causal convolution over them (0: none), of a recurrent

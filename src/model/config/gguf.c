@@ -5,6 +5,7 @@
 #include "format/gguf.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/gguf_compress.h"
 #include "model/config/gguf_index.h"
 #include "model/config/gguf_keys.h"
 #include "model/config/gguf_layer_sizes.h"
@@ -90,7 +91,9 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
         if (l->n_heads || qr_gguf_source_has(s, "attention.head_count_kv"))
             QR_TRY(qr_gguf_source_layer_u32(s, "attention.head_count_kv", at, l->n_heads,
                                             &l->n_kv_heads));
-        QR_TRY(qr_gguf_source_layer_u32(s, "feed_forward_length", at, 0, &l->ffn_size));
+        /* files of families without a dense layer lack the key */
+        QR_TRY(qr_gguf_source_layer_u32(s, "feed_forward_length", at, s->arch->shared_key_value,
+                                        &l->ffn_size));
     }
     const uint32_t heads = cfg->layers[0].n_heads;
     QR_TRY(qr_gguf_read_mixers(s));
@@ -403,6 +406,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(read_windows(s));
     QR_TRY(qr_gguf_read_layer_sizes(s));
     read_flags(s);
+    QR_TRY(qr_gguf_read_compress(s));
     QR_TRY(qr_gguf_read_index(s));
     QR_TRY(qr_gguf_read_moe(s));
     QR_TRY(qr_gguf_read_tokens(s));

@@ -9,8 +9,8 @@ quire_status qr_gguf_read_index(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
     struct qr_index_config *x = &cfg->index;
-    if (!s->arch->has_index)
-        return QUIRE_OK;
+    if (!s->arch->has_index || s->arch->shared_key_value)
+        return QUIRE_OK; /* qr_gguf_read_compress has read it */
     QR_TRY(qr_gguf_source_u32(s, "attention.indexer.head_count", &x->n_heads));
     QR_TRY(qr_gguf_source_u32(s, "attention.indexer.key_length", &x->head_dim));
     QR_TRY(qr_gguf_source_u32(s, "attention.indexer.top_k", &x->top_k));

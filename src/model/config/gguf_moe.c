@@ -45,6 +45,9 @@ static quire_status read_routing(const struct qr_gguf_source *s)
     case 3:
         m->gating = QR_GATING_SOFTMAX_TOPK;
         break;
+    case 4:
+        m->gating = QR_GATING_SQRT_SOFTPLUS;
+        break;
     default:
         return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.expert_gating_func %u is not supported",
                        s->prefix, gating);
@@ -67,17 +70,18 @@ quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
     QR_TRY(read_sizes(s));
     QR_TRY(read_routing(s));
     uint32_t first = 0;
-    bool any = false;
+    bool any = false, corrected = false;
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
         cfg->layers[i].moe = qr_gguf_source_has_role(s, QR_W_ROUTER, i);
         first = cfg->layers[i].moe && !any ? i : first;
         any = any || cfg->layers[i].moe;
+        corrected = corrected || qr_gguf_source_has_role(s, QR_W_ROUTER_CORRECTION, i);
     }
     if (!any)
         return qr_fail(s->err, QUIRE_E_FORMAT, "%s.expert_count is %u, but no layer has a router",
                        s->prefix, cfg->moe.n_experts);
     cfg->moe.router_bias = qr_gguf_source_has_role(s, QR_W_ROUTER_BIAS, first);
-    cfg->moe.correction = qr_gguf_source_has_role(s, QR_W_ROUTER_CORRECTION, first);
+    cfg->moe.correction = corrected;
     cfg->moe.expert_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_UP_BIAS, first);
     cfg->moe.group_top2 = cfg->moe.correction;
     return QUIRE_OK;

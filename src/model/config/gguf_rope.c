@@ -99,7 +99,8 @@ static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_con
         QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.yarn_log_multiplier", 0, &all_dim));
     /* the stored factor multiplies the one of the scaling rule */
     const double log_factor = r->factor > 1 ? 0.1 * log(r->factor) : 0;
-    const double rule = (1 + log_factor) / (1 + (double)all_dim * log_factor);
+    const double rule =
+        s->arch->hf_yarn_unscaled ? 1 : (1 + log_factor) / (1 + (double)all_dim * log_factor);
     const bool total = s->arch->gguf_attn_factor_is_total &&
                        (qr_gguf_source_has(s, "rope.scaling.attn_factor") ||
                         qr_gguf_source_has(s, "rope.scaling.yarn_attn_factor"));
@@ -153,6 +154,22 @@ static quire_status read_local_rope(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* Families with compressed keys: the scaled set is that of layers with such keys, with a base of
+ * its own; the first set is that of the others. */
+static quire_status split_rope(const struct qr_gguf_source *s)
+{
+    struct qr_rope_config *r = s->cfg->rope;
+    float theta;
+    QR_TRY(qr_gguf_source_f32(s, "attention.compress_rope_freq_base", &theta));
+    r[1] = r[0];
+    r[0] = (struct qr_rope_config){
+        .kind = r[1].kind, .dim = r[1].dim, .theta = r[1].theta, .factor = 1, .cos_sin_scale = 1
+    };
+    r[1].theta = (double)theta;
+    s->cfg->n_rope = 2;
+    return QUIRE_OK;
+}
+
 quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
@@ -183,5 +200,5 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
             r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
     }
     cfg->n_rope = 1;
-    return read_local_rope(s);
+    return s->arch->shared_key_value ? split_rope(s) : read_local_rope(s);
 }

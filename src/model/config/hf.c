@@ -5,6 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/hf_classifier.h"
+#include "model/config/hf_compress.h"
 #include "model/config/hf_conv_attention.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_index.h"
@@ -19,6 +20,7 @@
 #include "model/config/hf_rope.h"
 #include "model/config/hf_shared_block.h"
 #include "model/config/hf_stacks.h"
+#include "model/config/hf_streams.h"
 #include "model/config/hf_text.h"
 #include "model/config/hf_tokens.h"
 #include "model/config/hf_unknown.h"
@@ -94,7 +96,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
         QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
     QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
     if (!has)
-        *kv_heads = mqa ? 1 : *heads;
+        *kv_heads = mqa || h->arch->shared_key_value ? 1 : *heads;
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
     if (!has) {
         if (*heads == 0)
@@ -282,11 +284,13 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(qr_hf_read_family(h));
     QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_shared_blocks(h));
+    QR_TRY(qr_hf_read_streams(h));
     QR_TRY(qr_hf_read_windows(h, &has_window));
     QR_TRY(qr_hf_read_layer_sizes(h));
     QR_TRY(qr_hf_read_layer_heads(h));
     QR_TRY(qr_hf_read_rope(h));
     qr_model_config_set_ropes(cfg, h->arch, has_window);
+    QR_TRY(qr_hf_read_compress(h));
     QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));

@@ -97,17 +97,42 @@ static quire_status check_layer_types(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* Blocks with one key each; all layers with attention have an indexer. The file gives the number of
+ * tokens that are selected. */
+static quire_status read_compressed(const struct qr_hf_source *h)
+{
+    struct qr_index_config *x = &h->cfg->index;
+    uint32_t tokens, kv_heads;
+    QR_TRY(qr_hf_u32(h, "index_block_size", &x->block_size));
+    QR_TRY(qr_hf_u32(h, "indexer_budget", &tokens));
+    QR_TRY(qr_hf_u32(h, "indexer_kv_heads", &kv_heads));
+    if (kv_heads != 1)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: indexer_kv_heads is %u; only 1 is supported", kv_heads);
+    if (x->block_size == 0 || tokens % x->block_size != 0)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: indexer_budget is %u, not a multiple of %s %u", tokens,
+                       qr_hf_name(h, "index_block_size"), x->block_size);
+    x->top_k = tokens / x->block_size;
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].index =
+            h->cfg->layers[i].mixer == QR_MIXER_ATTENTION ? QR_INDEX_OWN : QR_INDEX_NONE;
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_index(const struct qr_hf_source *h)
 {
     struct qr_index_config *x = &h->cfg->index;
-    if (!h->arch->has_index)
-        return QUIRE_OK;
+    if (!h->arch->has_index || h->arch->shared_key_value)
+        return QUIRE_OK; /* qr_hf_read_compress has read it */
     QR_TRY(qr_hf_u32(h, "index_n_heads", &x->n_heads));
     QR_TRY(qr_hf_u32(h, "index_head_dim", &x->head_dim));
     if (x->n_heads == 0)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s is 0",
                        qr_hf_name(h, "index_n_heads"));
     QR_TRY(qr_hf_bool(h, "indexer_rope_interleave", x->interleaved, &x->interleaved));
+    if (x->compressed)
+        return read_compressed(h);
     if (x->weighted) {
         QR_TRY(qr_hf_u32(h, "index_topk", &x->top_k));
         QR_TRY(check_layer_types(h));

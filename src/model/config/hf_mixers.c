@@ -45,6 +45,10 @@ static quire_status mixers_from_names(const struct qr_hf_source *h, const char *
         { "hybrid", QR_MIXER_SHARED_BLOCK, MIXER },
         { "full_attention", QR_MIXER_ATTENTION, MIXER },
         { "attention", QR_MIXER_ATTENTION, MIXER },
+        /* with an indexer, and with n-gram embeddings in the same layer (Qwen4-Exp) */
+        { "qwen_sparse_attention", QR_MIXER_ATTENTION, MIXER },
+        { "deepseek_sparse_attention", QR_MIXER_ATTENTION, MIXER },
+        { "hybrid_indexed", QR_MIXER_ATTENTION, MIXER },
         { "mlp", QR_MIXER_NONE, DENSE_FFN },
         { "moe", QR_MIXER_NONE, MOE_FFN },
     };
@@ -57,8 +61,10 @@ static quire_status mixers_from_names(const struct qr_hf_source *h, const char *
         size_t n = 0;
         while (type && n < sizeof names / sizeof *names && strcmp(names[n].name, type) != 0)
             n++;
-        const bool block = type && strcmp(type, "hybrid") == 0 && !h->arch->hf_shared_blocks;
-        if (!type || n == sizeof names / sizeof *names || block)
+        const bool known = type && n < sizeof names / sizeof *names;
+        const bool block = known && strcmp(type, "hybrid") == 0 && !h->arch->hf_shared_blocks;
+        const bool indexed = known && (strstr(type, "sparse") || strstr(type, "indexed"));
+        if (!known || block || (indexed && !h->arch->has_index))
             return qr_fail(h->err, type ? QUIRE_E_UNSUPPORTED : QUIRE_E_FORMAT,
                            "config.json: %s[%u] is %.60s, which is not supported", key, i,
                            type ? type : "not a string");

@@ -85,7 +85,11 @@ static quire_status read_routing(const struct qr_hf_source *h)
     /* dots.llm1 gives the name of the top-k method that sigmoid scores belong to */
     if (scoring && (strcmp(scoring, "sigmoid") == 0 || strcmp(scoring, "noaux_tc") == 0))
         m->gating = QR_GATING_SIGMOID;
-    else if (scoring && (strcmp(scoring, "softmax") != 0 || m->gating == QR_GATING_SIGMOID))
+    else if (scoring && m->gating == QR_GATING_SQRT_SOFTPLUS &&
+             strcmp(scoring, "sqrtsoftplus") == 0)
+        ; /* the family's scores */
+    else if (scoring && (strcmp(scoring, "softmax") != 0 || m->gating == QR_GATING_SIGMOID ||
+                         m->gating == QR_GATING_SQRT_SOFTPLUS))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: scoring_func %.60s is not supported", scoring);
     if (h->arch->hf_correction_key)
@@ -207,6 +211,41 @@ static quire_status read_moe_end(const struct qr_hf_source *h, uint32_t *end)
     return QUIRE_OK;
 }
 
+/* Families of which every layer has experts: layers that mlp_layer_types calls "hash_moe", or the
+ * first num_hash_layers, take them from a table of tokens. A list may be longer than the model. */
+static quire_status mark_token_experts(const struct qr_hf_source *h, const struct qr_json *types)
+{
+    struct qr_model_config *cfg = h->cfg;
+    const bool listed = types && !qr_json_is_null(types);
+    uint32_t first = 0;
+    QR_TRY(qr_hf_u32(h, "num_hash_layers", &first));
+    if (listed && (!qr_json_is_array(types) || qr_json_size(types) < cfg->n_layers))
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: mlp_layer_types must list %u layers",
+                       cfg->n_layers);
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        const char *type = listed      ? qr_json_string(qr_json_at(types, i))
+                           : i < first ? "hash_moe"
+                                       : "moe";
+        if (!type || (strcmp(type, "moe") != 0 && strcmp(type, "hash_moe") != 0))
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: mlp_layer_types[%u] is %.60s, which is not supported", i,
+                           type ? type : "not a string");
+        cfg->layers[i].moe = true;
+        cfg->layers[i].token_experts = type[0] == 'h';
+    }
+    if (cfg->moe.n_shared != 1)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: n_shared_experts is %u; only 1 is supported",
+                       cfg->moe.n_shared);
+    double limit;
+    QR_TRY(qr_hf_f64(h, "swiglu_limit", &limit));
+    cfg->act_limit = (float)limit;
+    if (!(limit > 0))
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: swiglu_limit is %g, not positive",
+                       limit);
+    return QUIRE_OK;
+}
+
 /* Marks the MoE layers: exactly those in moe_layers, or every step-th layer from `first` on except
  * those in mlp_only_layers. A step of n means layers n - 1, 2n - 1, ...; with DeepSeek's key
  * moe_layer_freq it means layers 0, n, ... */
@@ -226,6 +265,8 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
         h->cfg->layers[i].moe = h->cfg->layers[i].shortcut = true;
     if (h->arch->hf_layer_pairs)
         return QUIRE_OK;
+    if (h->arch->shared_key_value)
+        return mark_token_experts(h, types);
     if (qr_json_is_array(types)) {
         qr_hf_ignore(h, "first_k_dense_replace"); /* the list takes precedence */
         qr_hf_ignore(h, "decoder_sparse_step");

@@ -232,11 +232,25 @@ static quire_status read_minimax(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* output_gate_type: the activation function of the output gate; null: the model's. */
+static quire_status read_output_gate(const struct qr_hf_source *h)
+{
+    const char *type = h->cfg->activation == QR_ACT_SILU ? "silu" : "of hidden_act";
+    QR_TRY(qr_hf_str(h, "output_gate_type", &type));
+    h->cfg->recurrent.sigmoid_gate = strcmp(type, "sigmoid") == 0;
+    return h->cfg->recurrent.sigmoid_gate || strcmp(type, "silu") == 0
+               ? QUIRE_OK
+               : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                         "config.json: output_gate_type %.60s is not supported", type);
+}
+
 /* Output norms and gates, which follow from the sizes and the family. */
 static quire_status read_output(const struct qr_hf_source *h)
 {
     struct qr_recurrent_config *r = &h->cfg->recurrent;
     bool norm = true, before = false;
+    if (h->arch->hf_output_gate)
+        return read_output_gate(h);
     if (!h->arch->hf_falcon_h1)
         return QUIRE_OK;
     QR_TRY(qr_hf_bool(h, "mamba_rms_norm", true, &norm));

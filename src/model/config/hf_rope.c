@@ -109,7 +109,9 @@ static quire_status read_yarn(const struct rope_source *s, struct qr_rope_config
     QR_TRY(get_f64(s, "mscale", 0, &mscale, NULL));
     QR_TRY(get_f64(s, "mscale_all_dim", 0, &all_dim, NULL));
     QR_TRY(get_f64(s, "attention_factor", 0, &attention, &has));
-    if (!has)
+    if (!has && s->h->arch->hf_yarn_unscaled)
+        attention = 1;
+    else if (!has)
         attention = mscale != 0 && all_dim != 0
                         ? yarn_mscale(r->factor, mscale) / yarn_mscale(r->factor, all_dim)
                         : yarn_mscale(r->factor, 1);
@@ -322,6 +324,33 @@ static quire_status check_no_windows(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* Families with compressed keys: the first set is that of layers without, which has no scaling, the
+ * second that of the others, with a base of its own. Newer files have an object for each. */
+static quire_status read_compressed_sets(const struct qr_hf_source *h,
+                                         const struct rope_source *all)
+{
+    struct qr_model_config *cfg = h->cfg;
+    struct rope_source plain = *all, compressed = *all;
+    const struct qr_json *main = qr_json_get(all->dict, "main"),
+                         *second = qr_json_get(all->dict, "compress");
+    plain.dict = NULL;
+    QR_TRY(qr_hf_f64(h, "compress_rope_theta", &compressed.theta));
+    const bool nested = qr_json_is_object(main) && qr_json_is_object(second);
+    if (nested) {
+        qr_hf_mark(h, all->dict, "main");
+        qr_hf_mark(h, all->dict, "compress");
+        plain.dict = main;
+        compressed.dict = second;
+        plain.nested = compressed.nested = true;
+    }
+    cfg->n_rope = 2;
+    QR_TRY(read_set(&plain, &cfg->rope[0]));
+    QR_TRY(read_set(&compressed, &cfg->rope[1]));
+    if (!nested)
+        cfg->rope[1].theta = compressed.theta; /* whatever the object says */
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_rope(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -356,6 +385,8 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
     qr_hf_mark(h, h->root, name);
     qr_hf_mark(h, h->root, "original_max_position_embeddings"); /* used by some scaling rules */
     QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
+    if (h->arch->shared_key_value)
+        return read_compressed_sets(h, &full);
     local.theta = full.theta;
     cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
     const char *full_type = h->arch->hf_full_type ? h->arch->hf_full_type : "full_attention",

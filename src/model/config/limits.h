@@ -15,6 +15,13 @@ enum {
     QR_CONFIG_MAX_STREAMS = 16,
     QR_CONFIG_MAX_TAPS = 32, /* of a recurrent layer's convolution */
     QR_CONFIG_MAX_SHARED_BLOCKS = 64,
+    QR_CONFIG_MAX_COMPRESS_RATE = 4096,
+    QR_CONFIG_MAX_SINKHORN = 1000,
+    QR_CONFIG_MAX_NGRAM = 8,
+    QR_CONFIG_MAX_NGRAM_HEADS = 64,
+    QR_CONFIG_MAX_NGRAM_PARTS = 1 << 14,
+    QR_CONFIG_MAX_NGRAM_TABLES = 4096,  /* heads of all layers; their sizes are searched for */
+    QR_CONFIG_MAX_NGRAM_ROWS = 1 << 28, /* of a head */
     QR_CONFIG_MAX_EXPERTS = 4096,
     QR_CONFIG_MAX_TOKEN_TYPES = 1 << 16,
     QR_CONFIG_MAX_LABELS = 1 << 16,

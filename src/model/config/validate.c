@@ -159,6 +159,24 @@ static quire_status check_altup(const struct qr_model_config *c, struct quire_er
     return QUIRE_OK;
 }
 
+/* Hyper-connections. The limits keep the width of all streams below 2^24. */
+static quire_status check_hyper(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_hyper_config *h = &c->hyper;
+    if (h->kind == QR_HYPER_NONE)
+        return QUIRE_OK;
+    QR_TRY(in_range("number of residual streams", h->n_streams, 2, QR_CONFIG_MAX_STREAMS, err));
+    const bool gated = h->kind == QR_HYPER_GATED;
+    QR_TRY(in_range("rank of hyper-connections", h->rank, gated, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("hc_sinkhorn_iters", h->iterations, !gated, QR_CONFIG_MAX_SINKHORN, err));
+    QR_TRY(f64_in_range("hc_eps", (double)h->eps, 0, 1, err));
+    if (c->kind != QR_MODEL_DECODER ||
+        (c->block != QR_BLOCK_PLAIN && c->block != QR_BLOCK_PRE_NORM))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "hyper-connections are supported in decoders only");
+    return QUIRE_OK;
+}
+
 /* Recurrent layers. The limits keep every product below 2^48. */
 static quire_status check_recurrent(const struct qr_model_config *c, struct quire_error *err)
 {
@@ -240,10 +258,11 @@ static quire_status check_index(const struct qr_model_config *c, struct quire_er
     QR_TRY(in_range("number of local blocks", x->local_blocks, 0, x->top_k, err));
     if (x->low_rank_q && !c->mla.q_lora_rank)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "model config: an indexer without q_lora_rank");
-    if (c->n_rope != 1 || c->rope[0].dim > x->head_dim)
-        return qr_fail(err, QUIRE_E_FORMAT,
-                       "model config: index heads of %u dimensions, %u of them rotary", x->head_dim,
-                       c->n_rope ? c->rope[0].dim : 0);
+    for (uint32_t i = 0; i < (c->n_rope ? c->n_rope : 1); i++)
+        if (!c->n_rope || c->rope[i].dim > x->head_dim)
+            return qr_fail(err, QUIRE_E_FORMAT,
+                           "model config: index heads of %u dimensions, %u of them rotary",
+                           x->head_dim, c->n_rope ? c->rope[i].dim : 0);
     bool own = false;
     for (uint32_t i = 0; i < c->n_layers; i++) {
         const struct qr_layer_config *l = &c->layers[i];
@@ -257,6 +276,24 @@ static quire_status check_index(const struct qr_model_config *c, struct quire_er
                            x->n_heads, l->n_kv_heads, i);
     }
     return own ? QUIRE_OK : qr_fail(err, QUIRE_E_FORMAT, "model config: no layer has an indexer");
+}
+
+/* Attention with shared keys and values. The limits keep every product below 2^48. */
+static quire_status check_shared_kv(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_shared_kv_config *s = &c->shared_kv;
+    if (!s->o_groups)
+        return QUIRE_OK;
+    QR_TRY(in_range("q_lora_rank", c->mla.q_lora_rank, 1, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("o_lora_rank", s->o_rank, 1, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("outputs of o_lora_rank", (uint64_t)s->o_groups * s->o_rank, 1,
+                    QR_CONFIG_MAX_HIDDEN, err));
+    if (c->v_head_dim != c->head_dim || c->n_rope != 2 || c->rope[0].dim != c->rope[1].dim)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: keys of %u elements, %u and %u of them rotary, are not the "
+                       "values of %u",
+                       c->head_dim, c->rope[0].dim, c->rope[1].dim, c->v_head_dim);
+    return QUIRE_OK;
 }
 
 static quire_status check_factors(const char *name, const float *f, uint32_t n,
@@ -335,6 +372,7 @@ static quire_status check_numbers(const struct qr_model_config *c, struct quire_
         QR_TRY(f64_in_range("activation alpha", (double)c->act_alpha, 1e-3, 1e3, err));
         QR_TRY(f64_in_range("activation limit", (double)c->act_limit, 1e-3, 1e6, err));
     }
+    QR_TRY(f64_in_range("activation limit", (double)c->act_limit, 0, 1e6, err));
     return f64_in_range("maximum ALiBi bias", (double)c->alibi_max_bias, 0, 1e6, err);
 }
 
@@ -405,12 +443,14 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     QR_TRY(check_conv_attention(c, err));
     QR_TRY(check_ple(c, err));
     QR_TRY(check_altup(c, err));
+    QR_TRY(check_hyper(c, err));
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
         QR_TRY(check_layer(c, i, err));
         QR_TRY(check_shared_block(c, i, err));
     }
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
+    QR_TRY(check_shared_kv(c, err));
     QR_TRY(check_index(c, err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));

@@ -9,9 +9,11 @@
 #include "linear/batched.h"
 #include "model/forward/adapter_rows.h"
 #include "model/forward/altup.h"
+#include "model/forward/compress.h"
 #include "model/forward/context_check.h"
 #include "model/forward/conv_attention.h"
 #include "model/forward/encoder_cache.h"
+#include "model/forward/hyper.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/mtp_input.h"
@@ -100,7 +102,9 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
             if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD ||
                 qr_role_is_dense((enum qr_weight_role)r) || reads_gate(r) != gate)
                 continue;
-            const size_t rows = i || r == QR_W_PLE_PROJ ? layer_rows : head_rows;
+            const bool all =
+                i || r == QR_W_PLE_PROJ || r == QR_W_HYPER_OUT_DOWN || r == QR_W_HYPER_OUT_UP;
+            const size_t rows = all ? layer_rows : head_rows;
             /* weights that share an input may have different types: reserve both forms */
             const unsigned forms = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
                                    : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
@@ -313,6 +317,8 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     reserve_moe(m, ctx, c);
     qr_ple_reserve(m, ctx, c);
     qr_altup_reserve(m, ctx, c);
+    qr_hyper_reserve(m, ctx, c);
+    qr_compress_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);

@@ -102,6 +102,7 @@ static void convolve_channels(const struct conv_layer *x, const struct quire_tea
             .bias = x->layer->recurrent.conv_bias,
             .width = width,
             .taps = ctx->model->config->conv_attention.channel_taps,
+            .dilation = 1,
             .tail = run->state + x->layer->recurrent.tail,
             .fresh = run->fresh,
         };

@@ -20,15 +20,23 @@ static void gelu_quick(const struct qr_kernels *k, float *gate, const float *up,
     k->scale(gate, 1 / alpha, n);
 }
 
+/* Gates become at most the limit, ups between minus the limit and the limit. */
+static void clamp(float *gate, float *up, float limit, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        gate[i] = gate[i] < limit ? gate[i] : limit;
+        up[i] = up[i] < -limit ? -limit : up[i] < limit ? up[i] : limit;
+    }
+}
+
 static void swiglu_oai(const struct qr_model_config *c, const struct qr_kernels *k, float *gate,
                        float *up, size_t n)
 {
     const float limit = c->act_limit, alpha = c->act_alpha;
+    clamp(gate, up, limit, n);
     for (size_t i = 0; i < n; i++) {
-        const float g = gate[i] < limit ? gate[i] : limit;
-        const float u = up[i] < -limit ? -limit : up[i] < limit ? up[i] : limit;
-        gate[i] = alpha * g;
-        up[i] = (u + 1) / alpha;
+        gate[i] = alpha * gate[i];
+        up[i] = (up[i] + 1) / alpha;
     }
     k->silu_mul(gate, up, n);
 }
@@ -50,6 +58,8 @@ void qr_ffn_activate(const struct quire_model *m, const struct qr_model_layer *l
     const struct qr_kernels *k = m->kernels;
     switch (c->activation) {
     case QR_ACT_SILU:
+        if (c->act_limit > 0 && up)
+            clamp(gate, up, c->act_limit, n);
         k->silu_mul(gate, up, n);
         break;
     case QR_ACT_GELU_TANH:

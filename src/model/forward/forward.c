@@ -6,13 +6,17 @@
 #include "linear/packed.h"
 #include "model/forward/adapter_apply.h"
 #include "model/forward/altup.h"
+#include "model/forward/compress.h"
 #include "model/forward/encoder_outputs.h"
+#include "model/forward/hyper.h"
+#include "model/forward/index_blocks.h"
 #include "model/forward/layer_attention.h"
 #include "model/forward/layer_cross.h"
 #include "model/forward/layer_ffn.h"
 #include "model/forward/layer_recurrent.h"
 #include "model/forward/lm_head.h"
 #include "model/forward/mtp_input.h"
+#include "model/forward/ngram.h"
 #include "model/forward/norm.h"
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/shared_block.h"
@@ -76,6 +80,8 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
         for (uint32_t i = 0; i < c->n_rope; i++)
             if (c->rope[i].kind != QR_ROPE_NONE)
                 qr_rope_table_row(&ctx->rope[i], r, ctx->positions[r], ctx->lengths[r]);
+        qr_index_rope_row(s, r);
+        qr_compress_rope_row(s, r);
     }
     if (c->embedding_norm)
         qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, ctx->x, ctx->x,
@@ -217,6 +223,25 @@ static void run_parallel_block(const struct qr_step *s, uint32_t i, const struct
     add_residual(s, block, layer, ctx->sub2, 1, QR_W_FFN_POST_NORM, QR_W_FFN_POST_NORM_BIAS, team);
 }
 
+/* A layer with hyper-connections: what a sublayer reads takes the place of the residual stream. */
+static void run_hyper_block(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const bool normed = qr_block_norms_input(c->block);
+    if (c->layers[i].ngram)
+        qr_ngram_add(s, i, team);
+    qr_hyper_read(s, i, QR_HYPER_ATTENTION, team);
+    if (c->layers[i].mixer == QR_MIXER_RECURRENT)
+        qr_recurrent_sublayer(s, i, normed, ctx->sub, team);
+    else
+        qr_attention_sublayer(s, i, normed, ctx->sub, team);
+    qr_hyper_add(s, ctx->sub, team);
+    qr_hyper_read(s, i, QR_HYPER_FFN, team);
+    qr_ffn_sublayer(s, i, normed, ctx->sub, team);
+    qr_hyper_add(s, ctx->sub, team);
+}
+
 static void run_block(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
@@ -224,7 +249,11 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
     const struct qr_layer_config *l = &c->layers[i];
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const enum qr_block_kind block = qr_layer_block(c, l);
-    const bool normed = block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM;
+    const bool normed = qr_block_norms_input(block);
+    if (ctx->hyper.streams) {
+        run_hyper_block(s, i, team);
+        return;
+    }
     if (block == QR_BLOCK_PARALLEL || block == QR_BLOCK_PARALLEL_2NORM) {
         run_parallel_block(s, i, team);
         return;
@@ -276,7 +305,7 @@ static void finish_layer(const struct qr_step *s, uint32_t i, const struct quire
 }
 
 /* Stores the hidden states before layer i, or after the last layer and the final norm, for the
- * caller; of several residual streams the active one. */
+ * caller; of the residual streams of AltUp the active one, of hyper-connections their mean. */
 static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     const size_t width = s->ctx->model->config->hidden_size;
@@ -285,7 +314,9 @@ static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire
     float *out = s->args->hidden + (size_t)(i - s->stack.first) * s->n_tokens * width;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    if (i == s->stack.end)
+    if (s->ctx->hyper.streams && i < s->stack.end)
+        qr_hyper_mean(s, out, begin, end);
+    else if (i == s->stack.end)
         qr_final_norm_rows(s, out, x, begin, end);
     else
         memcpy(out + begin * width, x + begin * width, (end - begin) * width * sizeof *out);
@@ -310,6 +341,8 @@ void qr_forward_part(void *step, const struct quire_team *team)
         qr_mtp_input(s, team);
     if (altup)
         qr_altup_begin(s, team);
+    if (s->ctx->hyper.streams)
+        qr_hyper_begin(s, team);
     for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)
             store_hidden(s, i, team);
@@ -320,6 +353,8 @@ void qr_forward_part(void *step, const struct quire_team *team)
     }
     if (altup)
         qr_altup_merge(s, team);
+    if (s->ctx->hyper.streams)
+        qr_hyper_read(s, 0, QR_HYPER_OUTPUT, team);
     if (s->args->hidden)
         store_hidden(s, s->stack.end, team);
     if (s->args->last_hidden)

@@ -8,6 +8,7 @@
 #include "model/forward/conv_attention.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/layer_latent.h"
+#include "model/forward/layer_shared_kv.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
@@ -387,7 +388,9 @@ void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, floa
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
-    if (c->mla.kv_lora_rank)
+    if (c->shared_kv.o_groups)
+        qr_shared_kv_attention(s, i, src, team);
+    else if (c->mla.kv_lora_rank)
         qr_latent_attention(s, i, src, team);
     else
         plain_attention(s, i, src, team);
@@ -395,7 +398,7 @@ void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, floa
     const struct qr_projection to_out = {
         o, layer->vec[QR_W_ATTN_O_BIAS], out, { QR_W_ATTN_O, i, 0 }
     };
-    float *att = ctx->att;
+    float *att = c->shared_kv.o_groups ? ctx->compress.low : ctx->att;
     struct qr_act act;
     if (c->differential) {
         qr_difference(s, i, team);

@@ -5,6 +5,8 @@
 #include "attention/index_scores.h"
 #include "attention/mask.h"
 #include "base/threads.h"
+#include "model/forward/compress.h"
+#include "model/forward/index_blocks.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/top_keys.h"
@@ -48,10 +50,13 @@ void qr_index_reserve(const struct quire_model *model, struct quire_context *ctx
     b->q = take(buffers, rows, (size_t)c->n_heads * c->head_dim, sizeof *b->q);
     b->k = take(buffers, rows, c->head_dim, sizeof *b->k);
     b->weights = c->weighted ? take(buffers, rows, c->n_heads, sizeof *b->weights) : NULL;
+    for (size_t i = 0; c->unit_weights && b->weights && i < rows * c->n_heads; i++)
+        b->weights[i] = 1;
     b->scores =
         take(buffers, (size_t)SCORED_ROWS * n_selections(c), 64 * b->words, sizeof *b->scores);
     b->bits = take(buffers, rows * n_selections(c), b->words, sizeof *b->bits);
     b->row_seqs = take(buffers, rows, 1, sizeof *b->row_seqs);
+    qr_index_blocks_reserve(model, ctx, buffers);
 }
 
 void qr_index_place(const struct qr_step *s)
@@ -59,7 +64,8 @@ void qr_index_place(const struct qr_step *s)
     const struct qr_index_config *c = &s->ctx->model->config->index;
     const struct quire_attention_batch *batch = s->args->batch;
     struct qr_index_buffers *b = &s->ctx->index;
-    const uint64_t most = (uint64_t)c->top_k * c->block_size;
+    const uint64_t rest = c->compressed ? c->block_size - 1 : 0, /* behind the last block */
+        most = (uint64_t)c->top_k * c->block_size + rest;
     b->selects = false;
     for (uint32_t i = 0; i < batch->n_seqs; i++) {
         b->selects = b->selects || (uint32_t)batch->seq_lens[i] > most;
@@ -81,13 +87,15 @@ static void project(const struct qr_step *s, uint32_t i, const float *src, const
     const struct qr_projection to_k = { k[0], NULL, b->k, { QR_W_INDEX_K, i, 0 } },
                                to_q = { q[0], NULL, b->q, { QR_W_INDEX_Q, i, 0 } };
     struct qr_act act;
-    qr_convert_input(s, &act, k, 1, src, s->n_tokens, team);
-    qr_project(s, &act, &to_k, 1, team);
-    quire_team_barrier(team);
+    if (k[0]) {
+        qr_convert_input(s, &act, k, 1, src, s->n_tokens, team);
+        qr_project(s, &act, &to_k, 1, team);
+        quire_team_barrier(team);
+    }
     qr_convert_input(s, &act, q, 1, q_src ? q_src : src, s->n_tokens, team);
     qr_project(s, &act, &to_q, 1, team);
     quire_team_barrier(team);
-    if (!b->weights)
+    if (!layer->mat[QR_W_INDEX_WEIGHTS])
         return;
     /* in f32 in every compute mode, like the scores of experts */
     const struct qr_projection to_weights = {
@@ -106,8 +114,24 @@ static void rotate(const struct qr_step *s, uint32_t i, float *x, size_t row)
         return;
     const struct qr_rope_table *t = &ctx->rope[set];
     const size_t half = t->rope->dim / 2;
+    if (ctx->model->config->index.rope_last)
+        x += ctx->model->config->index.head_dim - t->rope->dim;
     ctx->model->kernels->rope(x, t->cos + row * half, t->sin + row * half, t->rope->dim,
                               !ctx->model->config->index.interleaved);
+}
+
+static void finish_key(const struct qr_step *s, uint32_t i, size_t r)
+{
+    const struct qr_index_config *c = &s->ctx->model->config->index;
+    const struct qr_model_layer *layer = &s->ctx->model->layers[i];
+    float *k = s->ctx->index.k + r * c->head_dim;
+    if (c->layer_norm)
+        s->ctx->model->kernels->layer_norm(k, k, layer->vec[QR_W_INDEX_K_NORM],
+                                           layer->vec[QR_W_INDEX_K_NORM_BIAS], 0, KEY_NORM_EPS,
+                                           c->head_dim);
+    else
+        qr_norm_vector(s, layer->vec[QR_W_INDEX_K_NORM], k, c->head_dim);
+    rotate(s, i, k, r);
 }
 
 /* Norms and RoPE of the thread's rows. Ends with a barrier. */
@@ -120,14 +144,8 @@ static void finish_rows(const struct qr_step *s, uint32_t i, const struct quire_
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *k = b->k + r * d;
-        if (c->layer_norm)
-            s->ctx->model->kernels->layer_norm(k, k, layer->vec[QR_W_INDEX_K_NORM],
-                                               layer->vec[QR_W_INDEX_K_NORM_BIAS], 0, KEY_NORM_EPS,
-                                               d);
-        else
-            qr_norm_vector(s, layer->vec[QR_W_INDEX_K_NORM], k, d);
-        rotate(s, i, k, r);
+        if (!c->compressed && !c->pooled) /* else a key has several tokens */
+            finish_key(s, i, r);
         for (size_t h = 0; h < c->n_heads; h++) {
             float *q = b->q + (r * c->n_heads + h) * d;
             if (c->q_norm)
@@ -202,6 +220,10 @@ static void select_keys(const struct qr_index_config *c, const struct qr_attn_se
 {
     if (c->block_size == 1) {
         qr_top_keys(scores, n, c->top_k, bits);
+        return;
+    }
+    if (c->compressed || c->pooled) {
+        qr_index_select_blocks(c, scores, n, bits);
         return;
     }
     const uint32_t n_blocks = block_scores(seq, c->block_size, scores, n),
@@ -292,8 +314,14 @@ void qr_index_select(const struct qr_step *s, uint32_t i, const float *src, cons
 {
     project(s, i, src, q_src, team);
     finish_rows(s, i, team);
+    if (s->ctx->model->config->index.pooled)
+        qr_compress_index(s, i, src, team);
     write_keys(s, i, team);
-    if (s->ctx->index.selects)
+    if (s->ctx->model->config->index.compressed) {
+        qr_index_compress(s, i, team);
+        write_keys(s, i, team);
+    }
+    if (s->ctx->index.selects || s->ctx->model->config->index.pooled)
         select_all(s, i, team);
 }
 

@@ -60,11 +60,13 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
     struct qr_moe_config all = s->ctx->model->config->moe; /* all kinds of experts are alike */
     const struct qr_moe_config *m = &all;
     const float *factors = layer->vec[QR_W_EXPERT_SCALE];
+    const uint32_t *table = layer->router_table;
     size_t begin, end;
     all.n_experts += all.n_identity + all.n_zero;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
+                     table ? table + (size_t)s->args->token_ids[r] * m->top_k : NULL,
                      b->experts + r * m->top_k, b->weights + r * m->top_k);
     for (size_t i = begin * m->top_k; factors && i < end * m->top_k; i++)
         b->weights[i] *= factors[b->experts[i]];

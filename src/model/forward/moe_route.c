@@ -132,7 +132,7 @@ static void sparsemixer(const struct qr_moe_config *m, const float *scores, uint
 }
 
 void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *correction,
-                  uint32_t *experts, float *weights)
+                  const uint32_t *chosen, uint32_t *experts, float *weights)
 {
     for (uint32_t e = 0; m->logit_softcap > 0 && e < m->n_experts; e++)
         scores[e] = m->logit_softcap * tanhf(scores[e] / m->logit_softcap);
@@ -144,8 +144,11 @@ void qr_moe_route(const struct qr_moe_config *m, float *scores, const float *cor
         softmax(scores, m->n_experts);
     for (uint32_t e = 0; m->gating == QR_GATING_SIGMOID && e < m->n_experts; e++)
         scores[e] = 1 / (1 + expf(-scores[e]));
+    for (uint32_t e = 0; m->gating == QR_GATING_SQRT_SOFTPLUS && e < m->n_experts; e++)
+        scores[e] = sqrtf(scores[e] > 20 ? scores[e] : log1pf(expf(scores[e])));
     for (uint32_t i = 0; i < m->top_k; i++) {
-        experts[i] = m->n_groups > 1
+        experts[i] = chosen ? chosen[i]
+                     : m->n_groups > 1
                          ? best_in_groups(m, scores, correction, experts, i)
                          : best_in_range(m, scores, correction, experts, i, 0, m->n_experts);
         weights[i] = scores[experts[i]];

@@ -81,6 +81,7 @@ static struct qr_conv conv_of(const struct qr_recurrent *x, const struct qr_stat
         .bias = x->layer->recurrent.conv_bias,
         .width = width,
         .taps = x->config->conv_taps,
+        .dilation = 1,
         .tail = run->state + x->layer->recurrent.tail,
         .fresh = run->fresh,
     };

@@ -102,15 +102,47 @@ struct qr_altup_buffers {
     float *low;     /* [max_rows][laurel rank] */
 };
 
+/* Residual streams of hyper-connections (hyper.h), and buffers of n-gram embeddings; all NULL in
+ * other models. A thread uses its qr_team_range of the rows of the streams. */
+struct qr_hyper_buffers {
+    float *streams; /* [streams * hidden] */
+    float *normed;  /* the same */
+    float *wide;    /* the same: gates of the mixture; keys and gated values of n-grams */
+    float *conv;    /* the same: convolved values; NULL without n-grams */
+    float *low;     /* [rank] */
+    float *inject;  /* [streams] weights of the sublayer's output */
+    float *mix;     /* [(2 + streams) * streams] SINKHORN; the output uses [streams] */
+    float *ngrams;  /* [ngram dim]; NULL without */
+};
+
+/* Buffers of attention with shared keys and values, and of compressed keys (layer_shared_kv.h,
+ * compress.h); all NULL in other models. */
+struct qr_compress_buffers {
+    float *q_a;              /* [q_lora_rank] */
+    float *low;              /* [o_groups * o_rank] */
+    void *act_memory;        /* activation forms of the output projections of all groups of heads */
+    float *kv, *gate;        /* [largest series] projections to compressed keys */
+    float *keys;             /* [head_dim] compressed keys of the rows that end some; else 0 */
+    float *att;              /* [heads * head_dim] attention to compressed keys */
+    float *lse, *window_lse; /* [heads] */
+    uint64_t *bits;          /* [words] compressed keys that a row sees */
+    size_t words;
+    float *scratch;                 /* [threads][largest series] */
+    struct qr_rope_table starts[2]; /* of the first tokens of keys, of two rates */
+    uint32_t rates[2];              /* in ascending order; 0: unused */
+};
+
 /* Buffers of the indexer of sparse attention (layer_index.h); all NULL in other models. */
 struct qr_index_buffers {
-    float *q, *k;       /* [index heads * head_dim], [head_dim] */
-    float *weights;     /* [index heads]; NULL where heads select keys of their own */
-    float *scores;      /* of the keys of some rows */
-    uint64_t *bits;     /* [max_rows][selections][words] selected keys */
-    uint32_t *row_seqs; /* [max_rows] sequence of each row */
-    size_t words;       /* 64 keys each, of the longest sequence */
-    bool selects;       /* some row of the step sees more keys than are selected */
+    float *q, *k;  /* [index heads * head_dim], [head_dim] */
+    float *pooled; /* [threads][INDEX_POOL_ROWS * head_dim]; NULL without compressed keys */
+    struct qr_rope_table starts; /* of the first tokens of compressed blocks, by their last one */
+    float *weights;              /* [index heads]; NULL where heads select keys of their own */
+    float *scores;               /* of the keys of some rows */
+    uint64_t *bits;              /* [max_rows][selections][words] selected keys */
+    uint32_t *row_seqs;          /* [max_rows] sequence of each row */
+    size_t words;                /* 64 keys each, of the longest sequence */
+    bool selects;                /* some row of the step sees more keys than are selected */
 };
 
 /* KV cache of the encoder: one layer at a time of the sequences of one pass. Each sequence
@@ -198,6 +230,8 @@ struct quire_context {
     struct qr_moe_buffers moe; /* all NULL in dense models */
     struct qr_ple_buffers ple;
     struct qr_altup_buffers altup;
+    struct qr_hyper_buffers hyper;
+    struct qr_compress_buffers compress;
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */

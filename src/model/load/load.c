@@ -10,6 +10,7 @@
 #include "model/load/low_rank.h"
 #include "model/load/pack_cache_write.h"
 #include "model/load/provider.h"
+#include "model/load/router_table.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights.h"
 #include "model/load/weights_read.h"
@@ -175,6 +176,8 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
         into->vec[role] = m->layers[owner].vec[role];
         return QUIRE_OK;
     }
+    if (role == QR_W_ROUTER_TABLE)
+        return qr_router_table_load(m, &w, &into->router_table, err);
     if (qr_role_is_stack(role))
         return add_stack(l, &w, into, err);
     if (!qr_role_is_matrix(role))
@@ -266,16 +269,17 @@ static quire_status run_load(struct load *l, const char *pack_cache, struct quir
 }
 
 /* Upper bound: all roles of all layers, three matrices per expert of MoE layers, three per head of
- * latent attention and of RG-LRU, one per head of convolutional attention, and two per residual
- * stream. */
+ * latent attention and of RG-LRU, one per head of convolutional attention, two per residual stream,
+ * the groups of output projections, and the parts of n-gram tables. */
 static size_t max_jobs(const struct qr_model_config *c)
 {
     size_t n = ((size_t)qr_model_total_layers(c) + 1) * QR_W_N_ROLES;
-    n += 2 * (size_t)c->altup.n_streams;
+    n += 2 * (size_t)c->altup.n_streams + (size_t)c->n_layers * c->shared_kv.o_groups;
     if (c->recurrent.kind == QR_RECURRENT_RG_LRU)
         n += 2 * (size_t)c->n_layers * c->recurrent.n_heads;
     for (uint32_t i = 0; i < c->n_layers; i++) {
         n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
+        n += c->layers[i].ngram ? c->ngram.n_parts : 0;
         n += c->mla.kv_lora_rank ? 3 * (size_t)c->layers[i].n_heads : 0;
         n += c->conv_attention.channel_taps ? (size_t)c->layers[i].n_heads + c->layers[i].n_kv_heads
                                             : 0;

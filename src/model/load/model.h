@@ -37,6 +37,13 @@ struct qr_model_layer {
     uint32_t index_layer;           /* its index in the KV group of index keys */
     uint32_t plan_group;            /* layers of a plan group share its work items */
     struct qr_recurrent_weights recurrent;
+    const float *ngram_conv;      /* [taps][streams * hidden]; NULL without n-gram embeddings */
+    const uint32_t *router_table; /* [vocab][top_k] experts of each token, or NULL */
+    /* offsets in floats in the state of a sequence: the last projections of tokens to compressed
+     * keys, of attention and of the indexer */
+    size_t compress_ring, index_ring;
+    uint32_t compress_layer;          /* its index in the KV group of compressed keys */
+    size_t ngram_tail, ngram_context; /* offsets in floats in the state of a sequence */
     struct qr_lora *low_rank; /* [QR_LOW_RANK_SITES] updates of projections (low_rank.h), or NULL */
     struct qr_xielu xielu;    /* alphas after softplus, beta added to alpha_n */
 };
@@ -76,6 +83,9 @@ struct quire_model {
     int32_t index_group;           /* index keys, in groups.kv; -1: no indexer */
     uint32_t index_plan_group;     /* in groups.plan; only its block tables are used */
     struct quire_attention_config index_attention;
+    int32_t compress_group; /* compressed keys, in groups.kv; -1: none */
+    uint32_t compress_plan_group;
+    struct quire_attention_config compress_attention;
     struct qr_mapping pack_cache; /* panels of all matrices, or empty */
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;

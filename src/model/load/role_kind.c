@@ -61,6 +61,23 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_PLE_OUT:
     case QR_W_LAUREL_LEFT:
     case QR_W_LAUREL_RIGHT:
+    case QR_W_HYPER_OUT_DOWN:
+    case QR_W_HYPER_OUT_UP:
+    case QR_W_HYPER_OUT_MIX:
+    case QR_W_HYPER_ATTN_MIX:
+    case QR_W_HYPER_FFN_MIX:
+    case QR_W_COMPRESS_KV:
+    case QR_W_COMPRESS_GATE:
+    case QR_W_INDEX_COMPRESS_KV:
+    case QR_W_INDEX_COMPRESS_GATE:
+    case QR_W_HYPER_ATTN_DOWN:
+    case QR_W_HYPER_ATTN_UP:
+    case QR_W_HYPER_ATTN_INJECT:
+    case QR_W_HYPER_FFN_DOWN:
+    case QR_W_HYPER_FFN_UP:
+    case QR_W_HYPER_FFN_INJECT:
+    case QR_W_NGRAM_KEY:
+    case QR_W_NGRAM_VALUE:
     case QR_W_DENSE_0:
     case QR_W_DENSE_1:
     case QR_W_DENSE_2:
@@ -81,7 +98,8 @@ bool qr_role_is_stack(enum qr_weight_role role)
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
            role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
-           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED || role == QR_W_ATTN_CONV_HEADS;
+           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED || role == QR_W_ATTN_CONV_HEADS ||
+           role == QR_W_NGRAM_EMBD || role == QR_W_ATTN_O_A;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -91,6 +109,10 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
         return 0;
     if (role < QR_W_FIRST_LAYER_ROLE)
         return cfg->altup.n_streams - 1;
+    if (role == QR_W_ATTN_O_A)
+        return cfg->shared_kv.o_groups;
+    if (role == QR_W_NGRAM_EMBD)
+        return cfg->ngram.n_parts;
     if (role == QR_W_REC_GATE_I || role == QR_W_REC_GATE_A)
         return cfg->recurrent.n_heads;
     if (role == QR_W_ATTN_K_NORMS)

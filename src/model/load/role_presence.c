@@ -12,7 +12,7 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
     const enum qr_block_kind block = qr_layer_block(c, l);
     const bool output = block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM ||
                         block == QR_BLOCK_POST_NORM;
-    const bool input = block != QR_BLOCK_OUTPUT_NORM && block != QR_BLOCK_POST_NORM;
+    const bool input = qr_block_norms_input(block);
     const bool encoder = c->n_encoder_layers != 0, cross = encoder && !l->encoder;
     switch (role) {
     case QR_W_ATTN_NORM:
@@ -78,8 +78,10 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
         return required_if(c->activation == QR_ACT_XIELU && !c->xielu_in_layers);
     case QR_W_ROUTER_BIAS:
         return required_if(moe && m->router_bias);
+    case QR_W_ROUTER_TABLE:
+        return required_if(moe && l->token_experts);
     case QR_W_ROUTER_CORRECTION:
-        return required_if(moe && m->correction);
+        return required_if(moe && m->correction && !l->token_experts);
     case QR_W_EXPERT_GATE:
         return required_if(moe && c->ffn_gated);
     case QR_W_EXPERT_GATE_BIAS:
@@ -140,12 +142,18 @@ static enum qr_presence latent_presence(const struct qr_mla_config *m, enum qr_w
 static enum qr_presence index_presence(const struct qr_index_config *c, enum qr_weight_role role)
 {
     switch (role) {
+    case QR_W_INDEX_K:
+        return required_if(!c->pooled);
+    case QR_W_INDEX_COMPRESS_KV:
+    case QR_W_INDEX_COMPRESS_GATE:
+    case QR_W_INDEX_COMPRESS_BIAS:
+        return required_if(c->pooled);
     case QR_W_INDEX_Q_NORM:
         return required_if(c->q_norm);
     case QR_W_INDEX_K_NORM_BIAS:
         return required_if(c->layer_norm);
     case QR_W_INDEX_WEIGHTS:
-        return required_if(c->weighted);
+        return required_if(c->weighted && !c->unit_weights);
     default:
         return QR_REQUIRED;
     }
@@ -291,6 +299,28 @@ static enum qr_presence layer_end_presence(const struct qr_model_config *c,
     }
 }
 
+/* Hyper-connections and embeddings of n-grams. */
+static enum qr_presence stream_presence(const struct qr_model_config *c, enum qr_weight_role role,
+                                        const struct qr_layer_config *l)
+{
+    if (role >= QR_W_NGRAM_EMBD && role <= QR_W_NGRAM_CONV)
+        return required_if(l->ngram != 0);
+    switch (role) {
+    case QR_W_HYPER_OUT_MIX:
+    case QR_W_HYPER_OUT_BASE:
+    case QR_W_HYPER_OUT_SCALE:
+    case QR_W_HYPER_ATTN_MIX:
+    case QR_W_HYPER_ATTN_BASE:
+    case QR_W_HYPER_ATTN_SCALE:
+    case QR_W_HYPER_FFN_MIX:
+    case QR_W_HYPER_FFN_BASE:
+    case QR_W_HYPER_FFN_SCALE:
+        return required_if(c->hyper.kind == QR_HYPER_SINKHORN);
+    default:
+        return required_if(c->hyper.kind == QR_HYPER_GATED);
+    }
+}
+
 /* Projections of self attention and cross attention, which have the same biases. */
 static enum qr_presence projection_presence(const struct qr_model_config *c,
                                             enum qr_weight_role role)
@@ -383,6 +413,9 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         const uint32_t i = (uint32_t)(role - QR_W_DENSE_0) % QR_MAX_DENSE;
         return required_if(i < c->n_dense && (role <= QR_W_DENSE_3 || c->dense[i].bias));
     }
+    if (role >= QR_W_HYPER_ATTN_NORM ||
+        (role >= QR_W_HYPER_OUT_NORM && role <= QR_W_HYPER_OUT_SCALE))
+        return stream_presence(c, role, l);
     if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_ALTUP_UNEMBED))
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
@@ -392,9 +425,12 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     if (is_attention_weight(role) && (!qr_layer_attends(l) || is_absent_kv(l, role, layer)))
         return QR_ABSENT;
     const bool weights = c->norm != QR_NORM_LAYER_PLAIN && c->norm != QR_NORM_RMS_PLAIN;
+    const bool shared_kv = c->shared_kv.o_groups != 0;
     const bool qk = c->qk_norm == QR_QK_NORM_HEAD || c->qk_norm == QR_QK_NORM_FULL;
     if (role >= QR_W_LATENT_Q_A && role <= QR_W_LATENT_UV)
         return latent_presence(&c->mla, role);
+    if (role >= QR_W_COMPRESS_KV && role <= QR_W_COMPRESS_NORM)
+        return required_if(l->compress_rate != 0);
     if (role >= QR_W_INDEX_Q && role <= QR_W_INDEX_LAST)
         return l->index == QR_INDEX_OWN ? index_presence(&c->index, role) : QR_ABSENT;
     if (role >= QR_W_ATTN_RESIDUAL_SHIFT && role <= QR_W_ATTN_K_SCALE)
@@ -402,9 +438,12 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     switch (role) {
     case QR_W_ATTN_K:
     case QR_W_ATTN_V:
-        return required_if(c->mla.kv_lora_rank == 0);
-    case QR_W_ATTN_Q_NORM:
+        return required_if(c->mla.kv_lora_rank == 0 && !(shared_kv && role == QR_W_ATTN_V));
+    case QR_W_ATTN_O_A:
+        return required_if(shared_kv);
     case QR_W_ATTN_K_NORM:
+        return required_if(qk || shared_kv);
+    case QR_W_ATTN_Q_NORM:
         return required_if(qk);
     case QR_W_ATTN_Q_NORMS:
     case QR_W_ATTN_K_NORMS:

@@ -88,6 +88,11 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
     case QR_SLICE_THIRD_1:
     case QR_SLICE_THIRD_2:
         return (struct qr_slice_layout){ (plain - QR_SLICE_THIRD_0) * own, own, own, 3 * own };
+    case QR_SLICE_INDEX_Q:
+        return (struct qr_slice_layout){ 0, own, own, own + c->index.head_dim };
+    case QR_SLICE_INDEX_K:
+        return (struct qr_slice_layout){ (uint64_t)c->index.n_heads * own, own, own,
+                                         ((uint64_t)c->index.n_heads + 1) * own };
     case QR_SLICE_ALL:
     case QR_SLICE_TRANSPOSED:
         return (struct qr_slice_layout){ 0, own, own, own };

@@ -149,15 +149,16 @@ static struct shape conv_shape(const struct qr_model_config *c, enum qr_weight_r
     return (struct shape){ 3, { a->head_taps, dim, heads * dim } };
 }
 
-/* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor form two
- * dimensions. */
+/* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor, and the
+ * output projections of all groups of heads, form two dimensions. */
 static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
                                  const struct qr_slice_layout *l, bool vector, uint64_t cols,
                                  uint32_t stack)
 {
     const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
     const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
-    const bool latent = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
+    const bool latent =
+        slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V || r->role == QR_W_ATTN_O_A;
     if (r->role == QR_W_ATTN_CONV || r->role == QR_W_ATTN_CONV_HEADS)
         return conv_shape(&w->config, r->role, cols, stack);
     if (latent && transposed)
@@ -170,6 +171,23 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
         s.n = 2;
     }
     return s;
+}
+
+/* A table of integers, which router_table.c reads. */
+static quire_status bind_table(struct qr_weights *w, uint32_t layer, size_t tensor,
+                               const struct qr_source_tensor *t, const struct shape *shape,
+                               struct quire_error *err)
+{
+    if (!same_shape(t, shape))
+        return wrong_shape(t, shape, err);
+    w->tensor_map[qr_tensor_map_index(QR_W_ROUTER_TABLE, layer)] =
+        (struct qr_weight){ .role = QR_W_ROUTER_TABLE,
+                            .layer = layer,
+                            .type = QR_WEIGHT_F32, /* not read as such */
+                            .n_rows = shape->dims[1],
+                            .n_cols = shape->dims[0],
+                            .tensor = tensor };
+    return QUIRE_OK;
 }
 
 /* Checks a tensor and enters it for a role. */
@@ -186,8 +204,10 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
     const struct qr_slice_layout l = qr_slice_layout(
         &w->config, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
     const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
+    if (role == QR_W_ROUTER_TABLE)
+        return bind_table(w, layer, tensor, &t, &shape, err);
     QR_TRY(check_type(&t, vector, err));
-    const bool recurrent = role >= QR_W_REC_Q && role <= QR_W_REC_LAST;
+    const bool recurrent = (role >= QR_W_REC_Q && role <= QR_W_REC_LAST) || role == QR_W_NGRAM_CONV;
     if (recurrent ? !same_recurrent_shape(&t, &shape, vector) : !same_shape(&t, &shape))
         return wrong_shape(&t, &shape, err);
     const bool dequantize = transposed && qr_weight_type_info(t.type)->block_elems != 1;

@@ -1,74 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* weight_roles.c - name and shape of each weight role. */
 #include "model/load/weight_roles.h"
-
-/* Number of rows or columns in terms of the configuration. */
-enum extent {
-    NONE,
-    VOCAB,
-    HIDDEN,
-    Q_ROWS,
-    K_ROWS,
-    V_ROWS,
-    O_COLS,
-    FFN,
-    Q_NORM,
-    K_NORM,
-    HEAD_DIM,
-    HEADS,
-    KV_HEADS,
-    GATES,
-    CHANNELS,
-    CHANNEL_TAPS,
-    HEAD_TAPS,
-    ROUTER_HIDDEN,
-    ROUTER_COLS,
-    POSITIONS,
-    TYPES,
-    BUCKETS,
-    EXPERTS,
-    EXPERT_FFN,
-    SHARED_FFN,
-    Q_COLS,
-    KV_COLS,
-    BLOCK_IN,
-    LOW_RANK,
-    Q_RANK,
-    KV_RANK,
-    KV_ROW,
-    NOPE,
-    V_DIM,
-    INDEX_QS,
-    INDEX_Q_COLS,
-    INDEX_DIM,
-    INDEX_HEADS,
-    ONE,
-    LABELS,
-    PLE,
-    PLE_VOCAB,
-    PLE_ALL,
-    STREAMS,
-    STREAM_PAIRS,
-    LAUREL,
-    REC_KEYS,
-    REC_VALUES,
-    REC_Z_COLS,
-    REC_Z_RANK,
-    REC_DT,
-    REC_DT_COLS,
-    REC_DT_RANK,
-    REC_HEADS,
-    REC_X_ROWS,
-    REC_CONV_QS,
-    REC_CONV_KS,
-    REC_CONV_VS,
-    REC_TAPS,
-    REC_A_ROWS,
-    REC_A_COLS,
-    REC_STATE,
-    REC_NORM,
-    REC_VALUE
-};
+#include "model/load/role_extent.h"
 
 static const struct {
     const char *name;
@@ -114,6 +47,12 @@ static const struct {
     [QR_W_PLE_NORM] = { "ple_norm", NONE, PLE },
     [QR_W_ALTUP_PROJ] = { "altup_proj", HIDDEN, HIDDEN },
     [QR_W_ALTUP_UNEMBED] = { "altup_unembed", HIDDEN, HIDDEN },
+    [QR_W_HYPER_OUT_NORM] = { "hyper_out_norm", NONE, HYPER },
+    [QR_W_HYPER_OUT_DOWN] = { "hyper_out_down", HYPER_RANK, HYPER },
+    [QR_W_HYPER_OUT_UP] = { "hyper_out_up", HYPER, HYPER_RANK },
+    [QR_W_HYPER_OUT_MIX] = { "hyper_out_mix", HYPER_STREAMS, HYPER },
+    [QR_W_HYPER_OUT_BASE] = { "hyper_out_base", NONE, HYPER_STREAMS },
+    [QR_W_HYPER_OUT_SCALE] = { "hyper_out_scale", NONE, ONE },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },
@@ -159,12 +98,20 @@ static const struct {
     [QR_W_LATENT_UK] = { "latent_uk", KV_RANK, NOPE },
     [QR_W_LATENT_UK_ROWS] = { "latent_uk_rows", NOPE, KV_RANK },
     [QR_W_LATENT_UV] = { "latent_uv", V_DIM, KV_RANK },
+    [QR_W_ATTN_O_A] = { "attn_o_a", O_RANK, O_GROUP },
+    [QR_W_COMPRESS_KV] = { "compress_kv", COMPRESS_SERIES, HIDDEN },
+    [QR_W_COMPRESS_GATE] = { "compress_gate", COMPRESS_SERIES, HIDDEN },
+    [QR_W_COMPRESS_BIAS] = { "compress_bias", COMPRESS_RATE, COMPRESS_SERIES },
+    [QR_W_COMPRESS_NORM] = { "compress_norm", NONE, HEAD_DIM },
     [QR_W_INDEX_Q] = { "index_q", INDEX_QS, INDEX_Q_COLS },
     [QR_W_INDEX_Q_NORM] = { "index_q_norm", NONE, INDEX_DIM },
     [QR_W_INDEX_K] = { "index_k", INDEX_DIM, HIDDEN },
     [QR_W_INDEX_K_NORM] = { "index_k_norm", NONE, INDEX_DIM },
     [QR_W_INDEX_K_NORM_BIAS] = { "index_k_norm_bias", NONE, INDEX_DIM },
     [QR_W_INDEX_WEIGHTS] = { "index_weights", INDEX_HEADS, HIDDEN },
+    [QR_W_INDEX_COMPRESS_KV] = { "index_compress_kv", INDEX_SERIES, HIDDEN },
+    [QR_W_INDEX_COMPRESS_GATE] = { "index_compress_gate", INDEX_SERIES, HIDDEN },
+    [QR_W_INDEX_COMPRESS_BIAS] = { "index_compress_bias", INDEX_RATE, INDEX_SERIES },
     [QR_W_CROSS_NORM] = { "cross_norm", NONE, HIDDEN },
     [QR_W_CROSS_NORM_BIAS] = { "cross_norm_bias", NONE, HIDDEN },
     [QR_W_CROSS_Q] = { "cross_q", Q_ROWS, HIDDEN },
@@ -248,6 +195,7 @@ static const struct {
     [QR_W_FFN_OUT_SHIFT] = { "ffn_out_shift", NONE, HIDDEN },
     [QR_W_ROUTER] = { "router", EXPERTS, ROUTER_COLS },
     [QR_W_ROUTER_BIAS] = { "router_bias", NONE, EXPERTS },
+    [QR_W_ROUTER_TABLE] = { "router_table", VOCAB, EXPERTS_USED },
     [QR_W_ROUTER_CORRECTION] = { "router_correction", NONE, EXPERTS },
     [QR_W_EXPERT_GATE] = { "expert_gate", EXPERT_FFN, HIDDEN },
     [QR_W_EXPERT_GATE_BIAS] = { "expert_gate_bias", NONE, EXPERT_FFN },
@@ -284,163 +232,32 @@ static const struct {
     [QR_W_ALTUP_PREDICT] = { "altup_predict", STREAM_PAIRS, STREAMS },
     [QR_W_ALTUP_CORRECT] = { "altup_correct", STREAMS, STREAMS },
     [QR_W_ALTUP_SCALE] = { "altup_scale", NONE, HIDDEN },
+    [QR_W_HYPER_ATTN_NORM] = { "hyper_attn_norm", NONE, HYPER },
+    [QR_W_HYPER_ATTN_DOWN] = { "hyper_attn_down", HYPER_RANK, HYPER },
+    [QR_W_HYPER_ATTN_UP] = { "hyper_attn_up", HYPER, HYPER_RANK },
+    [QR_W_HYPER_ATTN_INJECT] = { "hyper_attn_inject", HYPER_STREAMS, HYPER },
+    [QR_W_HYPER_ATTN_MIX] = { "hyper_attn_mix", HYPER_MIX, HYPER },
+    [QR_W_HYPER_ATTN_BASE] = { "hyper_attn_base", NONE, HYPER_MIX },
+    [QR_W_HYPER_ATTN_SCALE] = { "hyper_attn_scale", NONE, HYPER_SCALES },
+    [QR_W_HYPER_FFN_MIX] = { "hyper_ffn_mix", HYPER_MIX, HYPER },
+    [QR_W_HYPER_FFN_BASE] = { "hyper_ffn_base", NONE, HYPER_MIX },
+    [QR_W_HYPER_FFN_SCALE] = { "hyper_ffn_scale", NONE, HYPER_SCALES },
+    [QR_W_HYPER_FFN_NORM] = { "hyper_ffn_norm", NONE, HYPER },
+    [QR_W_HYPER_FFN_DOWN] = { "hyper_ffn_down", HYPER_RANK, HYPER },
+    [QR_W_HYPER_FFN_UP] = { "hyper_ffn_up", HYPER, HYPER_RANK },
+    [QR_W_HYPER_FFN_INJECT] = { "hyper_ffn_inject", HYPER_STREAMS, HYPER },
+    [QR_W_NGRAM_EMBD] = { "ngram_embd", NGRAM_ROWS, NGRAM_HEAD },
+    [QR_W_NGRAM_KEY] = { "ngram_key", HYPER, NGRAM },
+    [QR_W_NGRAM_VALUE] = { "ngram_value", HIDDEN, NGRAM },
+    [QR_W_NGRAM_KEY_NORM] = { "ngram_key_norm", NONE, HYPER },
+    [QR_W_NGRAM_QUERY_NORM] = { "ngram_query_norm", NONE, HYPER },
+    [QR_W_NGRAM_CONV_NORM] = { "ngram_conv_norm", NONE, HYPER },
+    [QR_W_NGRAM_CONV] = { "ngram_conv", HYPER, NGRAM_TAPS },
 };
 
 const char *qr_weight_role_name(enum qr_weight_role role)
 {
     return (unsigned)role < QR_W_N_ROLES ? roles[role].name : "unknown role";
-}
-
-static uint64_t recurrent_extent(const struct qr_model_config *c, enum extent e)
-{
-    const struct qr_recurrent_config *r = &c->recurrent;
-    switch (e) {
-    case REC_KEYS:
-        return qr_recurrent_key_width(r);
-    case REC_VALUES:
-        return qr_recurrent_value_width(r);
-    case REC_Z_COLS:
-        return r->gate_rank ? r->gate_rank : c->hidden_size;
-    case REC_Z_RANK:
-        return r->gate_rank;
-    case REC_DT:
-        return qr_recurrent_dt_width(r);
-    case REC_DT_COLS:
-        return r->dt_rank ? r->dt_rank : c->hidden_size;
-    case REC_DT_RANK:
-        return r->dt_rank;
-    case REC_X_ROWS:
-        return (uint64_t)r->dt_rank + 2 * (uint64_t)r->key_dim;
-    case REC_CONV_QS:
-    case REC_CONV_KS:
-    case REC_CONV_VS:
-        if (r->conv_thirds)
-            return qr_recurrent_conv_width(r) / 3;
-        return e == REC_CONV_VS ? qr_recurrent_value_width(r) : qr_recurrent_key_width(r);
-    case REC_TAPS:
-        return r->conv_taps;
-    case REC_A_ROWS: /* Mamba-1 has a row per channel, the others one vector */
-        return r->kind == QR_RECURRENT_MAMBA1 ? r->n_heads : 0;
-    case REC_A_COLS:
-        return r->kind == QR_RECURRENT_MAMBA1   ? r->key_dim
-               : r->kind == QR_RECURRENT_RG_LRU ? qr_recurrent_value_width(r)
-                                                : r->n_heads;
-    case REC_VALUE:
-        return r->value_dim;
-    case REC_STATE:
-        return r->key_dim;
-    case REC_NORM:
-        return r->norm_per_head ? r->norm_dim : qr_recurrent_value_width(r);
-    default:
-        return r->n_heads;
-    }
-}
-
-/* No product overflows: qr_model_config_validate bounds the factors. */
-static uint64_t extent(const struct qr_model_config *c, const struct qr_layer_config *l, uint8_t e)
-{
-    const uint64_t q = (uint64_t)l->n_heads * l->head_dim,
-                   k = (uint64_t)l->n_kv_heads * l->head_dim;
-    const bool block = l->mixer == QR_MIXER_SHARED_BLOCK;
-    switch ((enum extent)e) {
-    case NONE:
-        return 0;
-    case VOCAB:
-        return c->vocab_size;
-    case HIDDEN:
-        return c->hidden_size;
-    case Q_ROWS:
-        return q;
-    case K_ROWS:
-        return k;
-    case V_ROWS:
-        return (uint64_t)l->n_kv_heads * (c->differential ? l->head_dim : l->v_head_dim) /
-               (c->conv_attention.channel_taps ? 2 : 1);
-    case O_COLS:
-        return (uint64_t)l->n_heads * (c->differential ? l->head_dim : l->v_head_dim);
-    case FFN:
-        return l->ffn_size;
-    case Q_NORM:
-        return c->qk_norm == QR_QK_NORM_FULL ? q : l->head_dim;
-    case K_NORM:
-        return c->qk_norm == QR_QK_NORM_FULL ? k : l->head_dim;
-    case HEAD_DIM:
-        return l->head_dim;
-    case HEADS:
-        return l->n_heads;
-    case KV_HEADS:
-        return l->n_kv_heads;
-    case GATES:
-        return (uint64_t)l->n_heads * (c->gate_per_head ? 1 : c->v_head_dim);
-    case CHANNELS:
-        return q + k;
-    case CHANNEL_TAPS:
-        return (q + k) * c->conv_attention.channel_taps;
-    case HEAD_TAPS:
-        return (uint64_t)l->head_dim * c->conv_attention.head_taps;
-    case ROUTER_HIDDEN:
-        return c->moe.router_hidden;
-    case ROUTER_COLS:
-        return c->moe.router_hidden ? c->moe.router_hidden : c->hidden_size;
-    case POSITIONS:
-        return (uint64_t)c->context_length + c->position_offset;
-    case TYPES:
-        return c->n_token_types;
-    case LABELS:
-        return c->n_labels;
-    case PLE:
-        return c->ple.dim;
-    case PLE_VOCAB:
-        return c->ple.vocab_size;
-    case PLE_ALL:
-        return (uint64_t)c->n_layers * c->ple.dim;
-    case STREAMS:
-        return c->altup.n_streams;
-    case STREAM_PAIRS:
-        return (uint64_t)c->altup.n_streams * c->altup.n_streams;
-    case LAUREL:
-        return c->laurel_rank;
-    case BUCKETS:
-        return c->relative_buckets;
-    case EXPERTS:
-        return (uint64_t)c->moe.n_experts + c->moe.n_identity + c->moe.n_zero;
-    case EXPERT_FFN:
-        return c->moe.ffn_size;
-    case SHARED_FFN:
-        return c->moe.shared_ffn_size;
-    case Q_COLS:
-        if (c->mla.q_lora_rank)
-            return c->mla.q_lora_rank;
-        return block ? 2 * (uint64_t)c->hidden_size : c->hidden_size;
-    case KV_COLS:
-        return block ? 2 * (uint64_t)c->hidden_size : c->hidden_size;
-    case BLOCK_IN:
-        return 2 * (uint64_t)c->hidden_size;
-    case LOW_RANK:
-        return c->shared_block.rank;
-    case Q_RANK:
-        return c->mla.q_lora_rank;
-    case KV_RANK:
-        return c->mla.kv_lora_rank;
-    case KV_ROW:
-        return (uint64_t)c->mla.kv_lora_rank + c->mla.qk_rope_dim;
-    case NOPE:
-        return c->mla.qk_nope_dim;
-    case V_DIM:
-        return c->v_head_dim;
-    case INDEX_QS:
-        return (uint64_t)c->index.n_heads * c->index.head_dim;
-    case INDEX_Q_COLS:
-        return c->index.low_rank_q ? c->mla.q_lora_rank : c->hidden_size;
-    case INDEX_DIM:
-        return c->index.head_dim;
-    case INDEX_HEADS:
-        return c->index.n_heads;
-    case ONE:
-        return 1;
-    default:
-        return recurrent_extent(c, (enum extent)e);
-    }
 }
 
 void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer,
@@ -453,6 +270,6 @@ void qr_role_shape(const struct qr_model_config *cfg, enum qr_weight_role role, 
         *cols = role <= QR_W_DENSE_3 ? d->in : d->out;
         return;
     }
-    *rows = extent(cfg, l, roles[role].rows);
-    *cols = extent(cfg, l, roles[role].cols);
+    *rows = qr_role_extent(cfg, l, roles[role].rows);
+    *cols = qr_role_extent(cfg, l, roles[role].cols);
 }

@@ -13,6 +13,7 @@
 #include "model/config/hf_pooling.h"
 #include "model/config/mtp.h"
 #include "model/config/unknown.h"
+#include "model/load/ngram_check.h"
 #include "model/load/quantized.h"
 #include "model/load/tensor_map.h"
 #include <errno.h>
@@ -185,7 +186,8 @@ static quire_status open_source(struct qr_weights *w, const struct qr_weights_pa
         QR_TRY(qr_model_config_select_mtp(&w->config, w->arch, w->gguf != NULL, err));
     w->config.mla.expand = p->expand_latent && w->config.mla.kv_lora_rank;
     const struct qr_unknown_policy policy = unknown_policy(p);
-    return qr_tensor_map_build(w, &policy, err);
+    QR_TRY(qr_tensor_map_build(w, &policy, err));
+    return qr_ngram_check(w, err);
 }
 
 quire_status qr_weights_open(const struct qr_weights_params *p, struct qr_weights **out,
