@@ -77,9 +77,18 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        opening & QUIRE_ENGINE_STRICT ? "QUIRE_ENGINE_STRICT"
                                                      : "QUIRE_ENGINE_ALLOW_UNKNOWN");
     const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN |
-                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_MTP;
+                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_MTP |
+                           QUIRE_ENGINE_PLAIN_KEYS | QUIRE_ENGINE_ROTATE_VALUES;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
+    if (p->flags & QUIRE_ENGINE_PLAIN_KEYS && p->k_dtype != QUIRE_KV_INT4)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "flags: QUIRE_ENGINE_PLAIN_KEYS, but keys are %s, not int4",
+                       quire_kv_dtype_name(p->k_dtype));
+    if (p->flags & QUIRE_ENGINE_ROTATE_VALUES && p->v_dtype != QUIRE_KV_INT4)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "flags: QUIRE_ENGINE_ROTATE_VALUES, but values are %s, not int4",
+                       quire_kv_dtype_name(p->v_dtype));
     return QUIRE_OK;
 }
 
