@@ -261,8 +261,7 @@ static int probe(const struct eval_options *o, uint32_t *vocab, bool *int4)
     *vocab = eval_run_info(r)->vocab_size;
     *int4 = quire_model_kv_groups(eval_run_model(r), groups, MAX_GROUPS, &n) == QUIRE_OK;
     for (uint32_t g = 0; *int4 && g < n; g++) {
-        const uint32_t v_size =
-            groups[g].v_head_size ? groups[g].v_head_size : groups[g].head_size;
+        const uint32_t v_size = groups[g].v_head_size ? groups[g].v_head_size : groups[g].head_size;
         *int4 = !(groups[g].flags & QUIRE_KV_LATENT) && groups[g].head_size % 32 == 0 &&
                 v_size % 32 == 0;
     }

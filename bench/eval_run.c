@@ -55,8 +55,8 @@ static quire_status set_scales(const struct eval_run *r, const char *path,
 
 uint32_t eval_rotation(const struct eval_options *o, enum quire_kv_dtype k, enum quire_kv_dtype v)
 {
-    const uint32_t can = (k == QUIRE_KV_INT4 ? QUIRE_KV_ROTATE_K : 0) |
-                         (v == QUIRE_KV_INT4 ? QUIRE_KV_ROTATE_V : 0);
+    const uint32_t can =
+        (k == QUIRE_KV_INT4 ? QUIRE_KV_ROTATE_K : 0) | (v == QUIRE_KV_INT4 ? QUIRE_KV_ROTATE_V : 0);
     return o->rotation & can;
 }
 

@@ -38,10 +38,7 @@ void qr_attn_quantize_q_int4_generic(uint8_t *dst, const float *src, size_t n)
 
 /* Code of value `d` of a token, of which byte `in_step` of every step is at `p`: K has the bytes of
  * a token in quads, V one byte per step. */
-static int code_of(const uint8_t *p, size_t d)
-{
-    return *p >> (d % GROUP / 16 * 4) & 15;
-}
+static int code_of(const uint8_t *p, size_t d) { return *p >> (d % GROUP / 16 * 4) & 15; }
 
 /* Index of the byte of value d in a row of codes. */
 static size_t byte_of(size_t d) { return d / GROUP * 16 + d % 16; }
@@ -127,9 +124,9 @@ void qr_attn_pv_int4_generic(const struct qr_attn_pv_args *a)
                 int32_t sum = 0;
                 for (int t = 0; t < KEYS; t++)
                     if (a->v[t / COLUMN])
-                        sum += w[t] * (v_code(a->v[t / COLUMN], a->v_stride, (size_t)(t % COLUMN),
-                                              d) -
-                                       ZERO);
+                        sum +=
+                            w[t] *
+                            (v_code(a->v[t / COLUMN], a->v_stride, (size_t)(t % COLUMN), d) - ZERO);
                 o[d] = qr_fmaf((float)sum, factor, o[d]);
             }
         }
@@ -139,8 +136,8 @@ void qr_attn_unpack_int4_generic(const struct qr_attn_unpack_int4_args *a)
 {
     for (size_t d = 0; d < (size_t)a->n_values; d++)
         for (size_t t = 0; t < COLUMN; t++) {
-            const int code = a->v ? v_code(a->src, a->src_stride, t, d)
-                                  : k_code(a->src, a->src_stride, t, d);
+            const int code =
+                a->v ? v_code(a->src, a->src_stride, t, d) : k_code(a->src, a->src_stride, t, d);
             const float scale = scale_of(a->scale, a->scale_stride, t, d / GROUP);
             const uint16_t bits = qr_f32_to_bf16((float)(code - ZERO) * scale); /* exact */
             if (a->v)

@@ -22,10 +22,7 @@ typedef struct {
     int16x8_t lo, hi;
 } int4_sum;
 
-static inline int4_sum int4_zero(void)
-{
-    return (int4_sum){ vdupq_n_s16(0), vdupq_n_s16(0) };
-}
+static inline int4_sum int4_zero(void) { return (int4_sum){ vdupq_n_s16(0), vdupq_n_s16(0) }; }
 static inline int4_sum int4_add_q(int4_sum sum, vi32 codes, vi32 q)
 {
     const int8x16_t x = vreinterpretq_s8_s32(codes), y = vreinterpretq_s8_s32(q);

@@ -11,10 +11,10 @@
 
 enum {
     I4_GROUP = QR_INT4_GROUP,
-    I4_ZERO = 8,                /* code of 0 */
-    I4_CELL = 64,               /* bytes */
-    I4_VECS = 16 / VF32_N,      /* vectors of 16 lanes */
-    I4_BYTES = 4 * VF32_N,      /* of a vector */
+    I4_ZERO = 8,           /* code of 0 */
+    I4_CELL = 64,          /* bytes */
+    I4_VECS = 16 / VF32_N, /* vectors of 16 lanes */
+    I4_BYTES = 4 * VF32_N, /* of a vector */
     I4_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 2 : 4,
     I4_COLUMNS = QR_INSTRUMENTED || VF32_N < 16 ? 1 : 4, /* of a register tile of K */
 };
@@ -183,8 +183,7 @@ QR_INLINE void i4_load_scales(const struct qr_attn_pv_args *a, size_t g, vf32 sc
         const uint8_t *p = (const uint8_t *)a->v_scale[c] + g * a->v_scale_stride;
         scales[i] = vf32_zero();
         if (a->v[c])
-            scales[i] =
-                vf32_load_bf16((const uint16_t *)(const void *)p + i % I4_VECS * VF32_N);
+            scales[i] = vf32_load_bf16((const uint16_t *)(const void *)p + i % I4_VECS * VF32_N);
     }
 }
 

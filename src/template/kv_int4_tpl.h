@@ -86,9 +86,9 @@ QR_INLINE void hadamard_stage(float *x, size_t n, const size_t h)
 void QR_KERNEL(hadamard)(float *x, size_t block, size_t n)
 {
     /* 1 / sqrt(2^i) to nearest */
-    static const float factors[] = { 1,          0x1.6a09e6p-1f, 0x1p-1f,         0x1.6a09e6p-2f,
-                                     0x1p-2f,    0x1.6a09e6p-3f, 0x1p-3f,         0x1.6a09e6p-4f,
-                                     0x1p-4f,    0x1.6a09e6p-5f, 0x1p-5f };
+    static const float factors[] = { 1,       0x1.6a09e6p-1f, 0x1p-1f, 0x1.6a09e6p-2f,
+                                     0x1p-2f, 0x1.6a09e6p-3f, 0x1p-3f, 0x1.6a09e6p-4f,
+                                     0x1p-4f, 0x1.6a09e6p-5f, 0x1p-5f };
     int log2 = 0;
     for (size_t b = block; b > 1; b /= 2)
         log2++;

@@ -72,8 +72,7 @@ static struct tile *make_tile(struct kc_env *env, bool v)
 
 static double value_at(const struct tile *t, int key, int d)
 {
-    return (double)t->codes[key * t->n + d] *
-           (double)t->scales[key * (t->n / GROUP) + d / GROUP];
+    return (double)t->codes[key * t->n + d] * (double)t->scales[key * (t->n / GROUP) + d / GROUP];
 }
 
 static float f32_at(const uint8_t *p)
@@ -138,8 +137,12 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     float *x = malloc((size_t)(rows * n) * sizeof *x);
     uint8_t *q = kc_buffer_end((size_t)rows * q_bytes);
     float *s = kc_buffer_end((size_t)count * sizeof *s), *ref = malloc((size_t)count * sizeof *ref);
-    struct qr_attn_qk_args a = { .q = q, .k_stride = t->stride, .s = s, .n_rows = rows,
-                                 .head_size = n, .k_scale_stride = t->scale_stride };
+    struct qr_attn_qk_args a = { .q = q,
+                                 .k_stride = t->stride,
+                                 .s = s,
+                                 .n_rows = rows,
+                                 .head_size = n,
+                                 .k_scale_stride = t->scale_stride };
     kc_fill_normal(env, x, (size_t)(rows * n), 1);
     for (int r = 0; r < rows; r++)
         qr_attn_quantize_q_int4_generic(q + (size_t)r * q_bytes, x + r * n, (size_t)n);
@@ -157,8 +160,8 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
             continue;
         for (int d = 0; d < n; d++) {
             const uint8_t *row = q + (size_t)r * q_bytes;
-            const double y = (int8_t)row[d] * (double)f32_at(row + n + d / GROUP * 4) *
-                             value_at(t, key, d);
+            const double y =
+                (int8_t)row[d] * (double)f32_at(row + n + d / GROUP * 4) * value_at(t, key, d);
             want += y;
             sum += fabs(y);
         }
@@ -209,8 +212,13 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
           *start = malloc((size_t)count * sizeof *start),
           *ref = malloc((size_t)count * sizeof *ref);
     uint64_t visible[MAX_ROWS], any = 0;
-    struct qr_attn_pv_args a = { .p = p, .v_stride = t->stride, .o = o, .visible = visible,
-                                 .o_stride = (size_t)n, .n_rows = rows, .v_head_size = n,
+    struct qr_attn_pv_args a = { .p = p,
+                                 .v_stride = t->stride,
+                                 .o = o,
+                                 .visible = visible,
+                                 .o_stride = (size_t)n,
+                                 .n_rows = rows,
+                                 .v_head_size = n,
                                  .v_scale_stride = t->scale_stride };
     for (int r = 0; r < rows; r++)
         any |= visible[r] = kc_int(env, 0, 1) ? UINT64_MAX : attn_random_visible(env);
@@ -254,8 +262,13 @@ static void check_pv_nan(struct kc_env *env, pv_fn *fn)
     const uint64_t visible[2] = { UINT64_MAX, ~(1ull << key) };
     float p[2 * KEYS], o[2 * 192] = { 0 };
     const uint16_t nan_bits = 0x7fc0;
-    struct qr_attn_pv_args a = { .p = p, .v_stride = t->stride, .o = o, .visible = visible,
-                                 .o_stride = (size_t)n, .n_rows = 2, .v_head_size = n,
+    struct qr_attn_pv_args a = { .p = p,
+                                 .v_stride = t->stride,
+                                 .o = o,
+                                 .visible = visible,
+                                 .o_stride = (size_t)n,
+                                 .n_rows = 2,
+                                 .v_head_size = n,
                                  .v_scale_stride = t->scale_stride };
     for (int i = 0; i < 2 * KEYS; i++)
         p[i] = 1;
@@ -291,10 +304,14 @@ void attn_check_unpack_int4(struct kc_env *env, kc_fn fn)
         const int n = t->n, lines = v ? COLUMN / 2 : n / 2, width = v ? n * 2 : COLUMN * 2;
         const size_t stride = (size_t)width + (kc_int(env, 0, 1) ? 96 : 0);
         uint16_t *dst = kc_buffer_end(((size_t)(lines - 1) * stride + (size_t)width) * sizeof *dst);
-        const struct qr_attn_unpack_int4_args a = { .src = t->data[0], .scale = t->scale[0],
-                                                    .dst = dst, .src_stride = t->stride,
+        const struct qr_attn_unpack_int4_args a = { .src = t->data[0],
+                                                    .scale = t->scale[0],
+                                                    .dst = dst,
+                                                    .src_stride = t->stride,
                                                     .scale_stride = t->scale_stride,
-                                                    .dst_stride = stride, .n_values = n, .v = v };
+                                                    .dst_stride = stride,
+                                                    .n_values = n,
+                                                    .v = v };
         ((unpack_fn *)fn)(&a);
         for (int i = 0; i < COLUMN * n && !env->failures; i++) {
             const int key = i / n, d = i % n, line = v ? key / 2 : d / 2;

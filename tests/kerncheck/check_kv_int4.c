@@ -150,8 +150,8 @@ static void check_hadamard(struct kc_env *env, kc_fn fn)
             const double ratio = fabs((double)x[i] - want) / (0x1p-20 * sum + 1e-37);
             env->worst = ratio > env->worst ? ratio : env->worst;
             if (ratio > 1 || memcmp(&x[i], &ref[i], sizeof *x) != 0)
-                kc_fail(env, "block %zu: value %zu of %zu is %a, not %a", block, i, n,
-                        (double)x[i], want);
+                kc_fail(env, "block %zu: value %zu of %zu is %a, not %a", block, i, n, (double)x[i],
+                        want);
         }
         if (!env->failures && !kc_intact(x))
             kc_fail(env, "wrote outside its range, n = %zu", n);
