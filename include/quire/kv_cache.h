@@ -45,8 +45,8 @@ enum quire_kv_dtype {
     QUIRE_KV_INT8,
     /** -8 .. 7 times one bf16 scale per token, head and 32 adjacent elements: 4.5 bits per element.
      *  The scale is the smallest of five significant bits with which no element is off by more than
-     *  half of it. A group that contains NaN or infinity reads back as NaN. Head sizes are multiples
-     *  of 32; not for latent groups. See QUIRE_KV_ROTATE_K. */
+     *  half of it. A group that contains NaN or infinity reads back as NaN. Head sizes are
+     *  multiples of 32; not for latent groups. See QUIRE_KV_ROTATE_K. */
     QUIRE_KV_INT4,
 };
 
@@ -73,8 +73,8 @@ enum {
      *  the key and is not stored. v_head_size is at most head_size, v_dtype equals k_dtype, and the
      *  scale of the key applies to the value: n_v_scales is 0. Usually n_kv_heads is 1. */
     QUIRE_KV_LATENT = 1u << 0,
-    /** Keys, or values, are stored after a Walsh-Hadamard transform, which spreads outliers of single
-     *  elements over all and so reduces the error of int4; only for a dtype of int4. A row is
+    /** Keys, or values, are stored after a Walsh-Hadamard transform, which spreads outliers of
+     *  single elements over all and so reduces the error of int4; only for a dtype of int4. A row is
      *  transformed in blocks of the largest power of two that divides its head size, times 1 /
      *  sqrt(block). The transform is its own inverse: queries are transformed too, which leaves
      *  their products with the keys as they are, and results of attention are transformed back;

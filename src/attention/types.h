@@ -129,8 +129,8 @@ struct qr_attention_kernels {
     void (*unpack_k)(const struct qr_attn_unpack_args *a); /* NULL: K is not 8-bit */
     void (*unpack_v)(const struct qr_attn_unpack_args *a);
     void (*transpose)(const struct qr_attn_transpose_args *a); /* latent K tile to V */
-    /* int4: in native mode qk and pv take the codes, and quantize_q gives the queries of qk; else the
-     * codes are dequantized to bf16 by unpack_int4_k or unpack_int4_v */
+    /* int4: in native mode qk and pv take the codes, and quantize_q gives the queries of qk; else
+     * the codes are dequantized to bf16 by unpack_int4_k or unpack_int4_v */
     void (*quantize_q)(uint8_t *dst, const float *src, size_t n);
     void (*unpack_int4_k)(const struct qr_attn_unpack_int4_args *a);
     void (*unpack_int4_v)(const struct qr_attn_unpack_int4_args *a);

@@ -46,10 +46,7 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        p->model ? "model" : "tokenizer", p->model ? "tokenizer" : "model");
     if (p->model && p->pack_cache)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "pack_cache is given for a model that is open");
-    if (p->kv_scales && !qr_kv_is_fp8(p->k_dtype) && !qr_kv_is_fp8(p->v_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "kv_scales is given, but the dtypes of the cache are %s and %s, not fp8",
-                       quire_kv_dtype_name(p->k_dtype), quire_kv_dtype_name(p->v_dtype));
+    QR_TRY(qr_engine_check_kv(p, err));
     if (p->max_requests > MAX_REQUESTS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_requests %u is above %d", p->max_requests,
                        MAX_REQUESTS);
@@ -81,14 +78,6 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                            QUIRE_ENGINE_PLAIN_KEYS | QUIRE_ENGINE_ROTATE_VALUES;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
-    if (p->flags & QUIRE_ENGINE_PLAIN_KEYS && p->k_dtype != QUIRE_KV_INT4)
-        return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "flags: QUIRE_ENGINE_PLAIN_KEYS, but keys are %s, not int4",
-                       quire_kv_dtype_name(p->k_dtype));
-    if (p->flags & QUIRE_ENGINE_ROTATE_VALUES && p->v_dtype != QUIRE_KV_INT4)
-        return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "flags: QUIRE_ENGINE_ROTATE_VALUES, but values are %s, not int4",
-                       quire_kv_dtype_name(p->v_dtype));
     return QUIRE_OK;
 }
 

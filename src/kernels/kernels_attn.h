@@ -134,8 +134,8 @@ struct qr_attn_unpack_args {
 };
 
 /* Dequantizes 16 tokens of int4, a column, to bf16 pairs, exactly. K (v == 0): pairs of d's,
- * dst[d / 2 * dst_stride + token * 2 + d % 2]. V: pairs of tokens, dst[token / 2 * dst_stride + d * 2
- * + token % 2]. */
+ * dst[d / 2 * dst_stride + token * 2 + d % 2]. V: pairs of tokens, dst[token / 2 * dst_stride +
+ * d * 2 + token % 2]. */
 struct qr_attn_unpack_int4_args {
     const uint8_t *src;
     const uint16_t *scale; /* as in struct qr_attn_qk_args */

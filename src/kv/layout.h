@@ -15,8 +15,8 @@
  *   int8         [D/4][g][4]                               [g/4][Dp][4]
  *   int4         [D/8][g][4] bytes                         [g/4][D/2][4] bytes
  *
- * An int4 byte holds two values of one token, 32 * i + j and 32 * i + 16 + j with j < 16; it is byte
- * 16 * i + j of the token, and D is a multiple of 32.
+ * An int4 byte holds two values of one token, 32 * i + j and 32 * i + 16 + j with j < 16; it is
+ * byte 16 * i + j of the token, and D is a multiple of 32.
  *
  * Dp = D rounded up to 16. Head sizes that are not a multiple of 8 are stored as plain rows, [g][D]
  * for both K and V. The four 16-token columns of a 64-key tile thus have the same shape for every

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* int4_dot.h - sums of products of bytes with 4-bit codes, four per 32-bit lane, over vec_*.h.
  *
- * A vec_*.h must be included first. An int4_sum holds the sums of up to INT4_STEPS additions of four
- * products of one lane: of signed bytes (int4_add_q; finish with int4_sum_q) or of unsigned bytes
+ * A vec_*.h must be included first. An int4_sum holds the sums of up to INT4_STEPS additions of
+ * four products of one lane: of signed bytes (int4_add_q; finish with int4_sum_q) or of unsigned bytes
  * (int4_add_w, int4_sum_w). Without an instruction for such products the partial sums have 16 bits:
  * 8 * 2 * 15 * 127 < 2^15 and 8 * 2 * 15 * 255 < 2^16. */
 #ifndef QR_SIMD_INT4_DOT_H
@@ -17,7 +17,7 @@ static inline vi32 int4_high(vi32 bytes)
     return vi32_and(vi32_shr(bytes, 4), vi32_set1(0x0f0f0f0f));
 }
 
-#if defined(__aarch64__)
+#if defined(VEC_NEON)
 typedef struct {
     int16x8_t lo, hi;
 } int4_sum;

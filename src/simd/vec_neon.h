@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VEC_NEON 1
 typedef float32x4_t vf32;
 typedef int32x4_t vi32;
 typedef uint32x4_t vm32; /* all ones or all zeros per lane */

@@ -2,8 +2,8 @@
 /* attn_int4_tpl.h - attention over int4 tiles with integer products, over vec_*.h.
  *
  * Needs a vec_*.h, int4_dot.h and QR_ISA. A group of 32 values is four steps of K, whose lanes are
- * tokens, and a cell of 64 bytes of each token quad of V, whose lanes are values. The low codes of a
- * byte are values 0 .. 15 of the group, the high codes values 16 .. 31. */
+ * tokens, and a cell of 64 bytes of each token quad of V, whose lanes are values. The low codes of
+ * a byte are values 0 .. 15 of the group, the high codes values 16 .. 31. */
 #include "simd/prefetch.h"
 #include "template/common_tpl.h"
 #include <math.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kv_int4_tpl.h - quantization and dequantization of int4 rows, and the Walsh-Hadamard transform.
  *
- * Included by kv_convert_tpl.h. The compiler vectorizes the loops over a group. The bits are those of
- * generic/kv_int4.c. */
+ * Included by kv_convert_tpl.h. The compiler vectorizes the loops over a group. The bits are those
+ * of generic/kv_int4.c. */
 
 QR_INLINE size_t int4_quantize_group(uint8_t *restrict codes, uint16_t *restrict scale,
                                      const float *restrict x)
 {
-    /* added to a number below 2^22 it rounds that to nearest even, into the lowest bits of the sum */
+    /* added to a number below 2^22 it rounds that to nearest even, into the low bits of the sum */
     const float round = 0x1.8p23f;
     int32_t most = 0, least = 0; /* as bits: positive floats are ordered like integers */
     uint32_t max = 0;

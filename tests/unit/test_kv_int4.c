@@ -102,12 +102,9 @@ static void read_rows(const struct quire_kv_cache *kv, float *k, float *v)
     int64_t slots[TOKENS];
     for (int t = 0; t < TOKENS; t++)
         slots[t] = t;
-    const struct quire_kv_read_args args = { .struct_size = sizeof args,
-                                             .layer = 1,
-                                             .k = k,
-                                             .v = v,
-                                             .slots = slots,
-                                             .n_tokens = TOKENS };
+    const struct quire_kv_read_args args = {
+        .struct_size = sizeof args, .layer = 1, .k = k, .v = v, .slots = slots, .n_tokens = TOKENS
+    };
     assert_status(QUIRE_OK, quire_kv_read(kv, &args, NULL));
 }
 
@@ -181,7 +178,7 @@ static void exports_rows_without_the_transform(void **state)
     /* quantized again, which is not exact */
     assert_true(norm(k_out[1], k_in, COUNT(k_in)) < 0.16 * norm(k_in, NULL, COUNT(k_in)));
     a.layout.dtype = QUIRE_KV_INT4;
-    assert_fails(QUIRE_E_UNSUPPORTED, "args.layout.dtype int4", quire_kv_export(kv, &a, plain, &err));
+    assert_fails(QUIRE_E_UNSUPPORTED, "layout.dtype int4", quire_kv_export(kv, &a, plain, &err));
     quire_kv_destroy(kv);
 }
 
