@@ -74,8 +74,8 @@ enum {
      *  scale of the key applies to the value: n_v_scales is 0. Usually n_kv_heads is 1. */
     QUIRE_KV_LATENT = 1u << 0,
     /** Keys, or values, are stored after a Walsh-Hadamard transform, which spreads outliers of
-     *  single elements over all and so reduces the error of int4; only for a dtype of int4. A row is
-     *  transformed in blocks of the largest power of two that divides its head size, times 1 /
+     *  single elements over all and so reduces the error of int4; only for a dtype of int4. A row
+     *  is transformed in blocks of the largest power of two that divides its head size, times 1 /
      *  sqrt(block). The transform is its own inverse: queries are transformed too, which leaves
      *  their products with the keys as they are, and results of attention are transformed back;
      *  quire_kv_read, import and export take and give rows that are not transformed. */

@@ -140,9 +140,9 @@ static const float *row_scales(const struct qr_tile_ctx *ctx, uint32_t pos, size
 
 /* Sets the prefetch targets of tile *t; the next tile is at `key`. 8-bit kernels consume memory
  * fastest, like those of int4, and prefetch a whole tile ahead: K from the next K, V from the next
- * V. The other kernels prefetch the rest of their own tile themselves, then what is read next: V after K, the next K
- * after V. When no kernel reads V in place, K is followed by the next K. No kernel prefetches row
- * scales, so this function does. */
+ * V. The other kernels prefetch the rest of their own tile themselves, then what is read next: V
+ * after K, the next K after V. When no kernel reads V in place, K is followed by the next K. No
+ * kernel prefetches row scales, so this function does. */
 static void set_prefetch(const struct qr_tile_ctx *ctx, uint32_t key, struct qr_kv_tile *t)
 {
     const size_t scales[] = { ctx->layout->k_scales, ctx->layout->v_scales };

@@ -2,9 +2,9 @@
 /* int4_dot.h - sums of products of bytes with 4-bit codes, four per 32-bit lane, over vec_*.h.
  *
  * A vec_*.h must be included first. An int4_sum holds the sums of up to INT4_STEPS additions of
- * four products of one lane: of signed bytes (int4_add_q; finish with int4_sum_q) or of unsigned bytes
- * (int4_add_w, int4_sum_w). Without an instruction for such products the partial sums have 16 bits:
- * 8 * 2 * 15 * 127 < 2^15 and 8 * 2 * 15 * 255 < 2^16. */
+ * four products of one lane: of signed bytes (int4_add_q, finished by int4_sum_q) or of unsigned
+ * bytes (int4_add_w, int4_sum_w). Without an instruction for such products the partial sums have 16
+ * bits: 8 * 2 * 15 * 127 < 2^15 and 8 * 2 * 15 * 255 < 2^16. */
 #ifndef QR_SIMD_INT4_DOT_H
 #define QR_SIMD_INT4_DOT_H
 
