@@ -73,7 +73,7 @@ static const struct {
     OPTION("--batch", "-b", LIST, batches, "sequences in a batch"),
     OPTION("--chunk", NULL, NUMBER, chunk, "prompt tokens per step (default 512)"),
     OPTION("--cache-type-k", "-ctk", TEXT, k_types,
-           "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8, as a list"),
+           "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8 int4, as a list"),
     OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one per entry of -ctk (default: the same)"),
     OPTION("--shuffle", NULL, FLAG, shuffle, "random order of block ids"),
     OPTION("--full", NULL, FLAG, full, "targets: more shapes and deeper contexts"),

@@ -108,6 +108,12 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         o->linear = !strcmp(value, "onednn") ? QUIRE_LINEAR_ONEDNN : QUIRE_LINEAR_QUIRE;
         return !strcmp(value, "onednn") || !strcmp(value, "quire");
     }
+    if (!strcmp(name, "--kv-rotate")) {
+        o->rotation = (strchr(value, 'k') ? QUIRE_KV_ROTATE_K : 0) |
+                      (strchr(value, 'v') ? QUIRE_KV_ROTATE_V : 0);
+        return !strcmp(value, "none") || !strcmp(value, "k") || !strcmp(value, "v") ||
+               !strcmp(value, "kv");
+    }
     const bool keys = !strcmp(name, "-ctk"), values = !strcmp(name, "-ctv");
     if (!keys && !values && strcmp(name, "--kv") != 0)
         return false;
@@ -153,6 +159,7 @@ int main(int argc, char **argv)
         return list_names(!strcmp(argv[1], "--list-commands"));
     struct eval_options o = { .compute = QUIRE_COMPUTE_F32,
                               .linear = QUIRE_LINEAR_QUIRE,
+                              .rotation = QUIRE_KV_ROTATE_K,
                               .k_dtype = QUIRE_KV_F32,
                               .v_dtype = QUIRE_KV_F32 };
     o.args = calloc((size_t)argc, sizeof *o.args);

@@ -11,8 +11,9 @@ struct eval_options {
     enum quire_compute compute;
     enum quire_linear_provider linear;
     enum quire_kv_dtype k_dtype, v_dtype;
-    uint32_t threads; /* 0 = automatic */
-    uint32_t chunk;   /* prompt tokens per step, 0 = all */
+    uint32_t rotation; /* QUIRE_KV_ROTATE_K, QUIRE_KV_ROTATE_V: for sides that are int4 */
+    uint32_t threads;  /* 0 = automatic */
+    uint32_t chunk;    /* prompt tokens per step, 0 = all */
     uint32_t block_size;
     uint32_t
         expand_from; /* MLA: expand latent rows for batches of this many new tokens, 0 = never */

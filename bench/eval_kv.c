@@ -239,12 +239,32 @@ static int run_text(const struct eval_options *o, const struct text *t, float *l
     for (uint32_t i = 0; i < WINDOW; i++)
         rows[i] = i;
     quire_status s = QUIRE_OK;
-    for (size_t begin = 0; logits && begin < t->n && s == QUIRE_OK; begin += WINDOW) {
+    for (size_t begin = 0; begin < t->n && s == QUIRE_OK; begin += WINDOW) {
         const uint32_t n = t->n - begin < WINDOW ? (uint32_t)(t->n - begin) : WINDOW;
         s = eval_run_prompt(r, t->ids + begin, n, rows, n, logits + begin * *vocab, NULL, &err);
     }
     if (s != QUIRE_OK)
         code = eval_fail(o->model, s, &err);
+    eval_run_close(r);
+    return code;
+}
+
+/* Finds the size of the vocabulary, and whether the model's keys and values can be int4. */
+static int probe(const struct eval_options *o, uint32_t *vocab, bool *int4)
+{
+    struct quire_kv_group_config groups[MAX_GROUPS];
+    uint32_t n = 0;
+    int code = 0;
+    struct eval_run *r = eval_run_open_decoder(o, WINDOW, &code);
+    if (!r)
+        return code;
+    *vocab = eval_run_info(r)->vocab_size;
+    *int4 = quire_model_kv_groups(eval_run_model(r), groups, MAX_GROUPS, &n) == QUIRE_OK;
+    for (uint32_t g = 0; *int4 && g < n; g++) {
+        const uint32_t v_size = groups[g].v_head_size ? groups[g].v_head_size : groups[g].head_size;
+        *int4 = !(groups[g].flags & QUIRE_KV_LATENT) && groups[g].head_size % 32 == 0 &&
+                v_size % 32 == 0;
+    }
     eval_run_close(r);
     return code;
 }
@@ -255,24 +275,54 @@ static int compare_cache(const struct eval_options *o, const struct text *t, con
 {
     struct divergence d = { 0 };
     uint32_t vocab = 0;
+    char name[64];
     const int code = run_text(o, t, got, &vocab);
     for (size_t i = 0; i < t->n && !code; i++)
         compare(want + i * vocab, got + i * vocab, vocab, &d);
+    snprintf(name, sizeof name, o->k_dtype == o->v_dtype ? "%s" : "%s/%s",
+             quire_kv_dtype_name(o->k_dtype), quire_kv_dtype_name(o->v_dtype));
     if (!code)
-        printf("%-9s %-10s %12.3e %12.3e %8.2f\n", quire_kv_dtype_name(o->k_dtype), label,
-               d.sum / (double)d.n, d.worst, 100 * (double)d.same / (double)d.n);
+        printf("%-14s %-10s %12.3e %12.3e %8.2f\n", name, label, d.sum / (double)d.n, d.worst,
+               100 * (double)d.same / (double)d.n);
     return code;
 }
 
-static int compare_caches(const struct eval_options *o, const struct text *t, const float *want,
-                          float *got)
+/* Caches whose keys and values have different types, and int4 with and without transforms. */
+static int compare_int4(const struct eval_options *o, const struct text *t, const float *want,
+                        float *got)
+{
+    static const struct {
+        enum quire_kv_dtype k, v;
+        uint32_t rotation;
+        const char *label;
+    } caches[] = {
+        { QUIRE_KV_INT4, QUIRE_KV_INT4, 0, "" },
+        { QUIRE_KV_INT4, QUIRE_KV_INT4, QUIRE_KV_ROTATE_K, "rotate k" },
+        { QUIRE_KV_INT4, QUIRE_KV_INT4, QUIRE_KV_ROTATE_K | QUIRE_KV_ROTATE_V, "rotate kv" },
+        { QUIRE_KV_INT8, QUIRE_KV_INT4, QUIRE_KV_ROTATE_V, "rotate v" },
+        { QUIRE_KV_INT4, QUIRE_KV_INT8, QUIRE_KV_ROTATE_K, "rotate k" },
+    };
+    struct eval_options x = *o;
+    int code = 0;
+    x.kv_scales = NULL;
+    for (size_t i = 0; !code && i < sizeof caches / sizeof *caches; i++) {
+        x.k_dtype = caches[i].k;
+        x.v_dtype = caches[i].v;
+        x.rotation = caches[i].rotation;
+        code = compare_cache(&x, t, caches[i].label, want, got);
+    }
+    return code;
+}
+
+static int compare_caches(const struct eval_options *o, const struct text *t, bool int4,
+                          const float *want, float *got)
 {
     struct eval_options x = *o;
     int code = 0;
-    printf("%-9s %-10s %12s %12s %8s\n", "KV dtype", "scales", "mean KL", "largest KL", "same %");
+    printf("%-14s %-10s %12s %12s %8s\n", "KV dtype", "scales", "mean KL", "largest KL", "same %");
     for (int type = 0; !code && quire_kv_dtype_name((enum quire_kv_dtype)type); type++) {
         const bool fp8 = type == QUIRE_KV_FP8_E4M3 || type == QUIRE_KV_FP8_E5M2;
-        if (type == QUIRE_KV_F32)
+        if (type == (int)o->k_dtype || type == QUIRE_KV_INT4)
             continue;
         x.k_dtype = x.v_dtype = (enum quire_kv_dtype)type;
         x.kv_scales = NULL;
@@ -281,7 +331,7 @@ static int compare_caches(const struct eval_options *o, const struct text *t, co
         if (!code && fp8 && x.kv_scales)
             code = compare_cache(&x, t, "file", want, got);
     }
-    return code;
+    return code || !int4 ? code : compare_int4(o, t, want, got);
 }
 
 int eval_kv(const struct eval_options *o)
@@ -289,20 +339,21 @@ int eval_kv(const struct eval_options *o)
     struct text t = { 0 };
     struct eval_options x = *o;
     uint32_t vocab = 0;
+    bool int4 = false;
     float *want = NULL, *got = NULL;
     int code = read_text(o, "kv", &t);
-    x.k_dtype = x.v_dtype = QUIRE_KV_F32;
+    x.v_dtype = x.k_dtype;
     x.kv_scales = NULL;
     if (!code)
-        code = run_text(&x, &t, NULL, &vocab); /* for the vocabulary */
+        code = probe(&x, &vocab, &int4);
     if (!code) {
-        /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): run_text has set vocab */
+        /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): probe has set vocab */
         want = malloc(t.n * vocab * sizeof *want);
         got = malloc(t.n * vocab * sizeof *got);
         code = want && got ? run_text(&x, &t, want, &vocab) : eval_fail("kv", QUIRE_E_NOMEM, NULL);
     }
     if (!code && want && got)
-        code = compare_caches(o, &t, want, got);
+        code = compare_caches(&x, &t, int4, want, got);
     free(want), free(got), free(t.ids);
     return code;
 }

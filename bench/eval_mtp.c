@@ -24,6 +24,7 @@ static quire_status make_cache(struct head *h, const struct eval_options *o,
     for (uint32_t g = 0; s == QUIRE_OK && g < h->n_groups; g++) {
         groups[g].k_dtype = o->k_dtype;
         groups[g].v_dtype = groups[g].flags & QUIRE_KV_LATENT ? o->k_dtype : o->v_dtype;
+        groups[g].flags |= eval_rotation(o, groups[g].k_dtype, groups[g].v_dtype);
         groups[g].n_blocks = h->n_blocks;
     }
     const struct quire_kv_params p = { .struct_size = sizeof p,

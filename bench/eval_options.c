@@ -22,9 +22,11 @@ static const struct {
     { "--compute", "MODE", "f32 native", "f32 (default) or native" },
     { "--linear", "PROVIDER", "quire onednn",
       "matmul provider of f32 and bf16 weights: quire (default) or onednn" },
-    { "--kv", "TYPE", KV_TYPES, "KV dtype: f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2, int8" },
+    { "--kv", "TYPE", KV_TYPES,
+      "KV dtype: f32 (default), f16, bf16, fp8_e4m3, fp8_e5m2, int8, int4" },
     { "-ctk", "TYPE", KV_TYPES, "KV dtype of keys" },
     { "-ctv", "TYPE", KV_TYPES, "KV dtype of values" },
+    { "--kv-rotate", "WHAT", "none k v kv", "int4 rows to transform: none, k (default), v, kv" },
     { "--kv-scales", "FILE", "file", "scales of fp8 caches, as written by calibrate" },
     { "--lora", "PATH", "file",
       "LoRA adapter of all sequences; golden: with -m MODEL, compared with DIR or with the "
@@ -67,7 +69,8 @@ static void print_kv_types(FILE *out)
 {
     static const enum quire_kv_dtype types[] = { QUIRE_KV_F32,      QUIRE_KV_F16,
                                                  QUIRE_KV_BF16,     QUIRE_KV_FP8_E4M3,
-                                                 QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8 };
+                                                 QUIRE_KV_FP8_E5M2, QUIRE_KV_INT8,
+                                                 QUIRE_KV_INT4 };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
         fprintf(out, i ? " %s" : "%s", quire_kv_dtype_name(types[i]));
 }

@@ -53,6 +53,13 @@ static quire_status set_scales(const struct eval_run *r, const char *path,
     return s;
 }
 
+uint32_t eval_rotation(const struct eval_options *o, enum quire_kv_dtype k, enum quire_kv_dtype v)
+{
+    const uint32_t can =
+        (k == QUIRE_KV_INT4 ? QUIRE_KV_ROTATE_K : 0) | (v == QUIRE_KV_INT4 ? QUIRE_KV_ROTATE_V : 0);
+    return o->rotation & can;
+}
+
 static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
                                struct quire_error *err)
 {
@@ -65,6 +72,7 @@ static quire_status make_cache(struct eval_run *r, const struct eval_options *o,
         groups[g].k_dtype = o->k_dtype;
         groups[g].v_dtype = groups[g].flags & QUIRE_KV_LATENT ? o->k_dtype : o->v_dtype;
         groups[g].n_blocks = n_blocks;
+        groups[g].flags |= eval_rotation(o, groups[g].k_dtype, groups[g].v_dtype);
     }
     struct quire_kv_params config = { .struct_size = sizeof config,
                                       .block_size = r->block_size,

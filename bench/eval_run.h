@@ -30,6 +30,9 @@ struct eval_sources {
 quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sources, float *hidden,
                              float *pooled, float *logits, struct quire_error *err);
 
+/* Flags QUIRE_KV_ROTATE_* of a cache of these types: those of o, for sides that are int4. */
+uint32_t eval_rotation(const struct eval_options *o, enum quire_kv_dtype k, enum quire_kv_dtype v);
+
 /* Starts n_seqs sequences with ids[n_seqs][n] in one step; logits[n_seqs][n][vocab]. */
 quire_status eval_run_batch(struct eval_run *r, const int32_t *ids, uint32_t n_seqs, uint32_t n,
                             float *logits, struct quire_error *err);

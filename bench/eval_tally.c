@@ -21,6 +21,8 @@ static double kv_rms(enum quire_kv_dtype dtype)
         return 0.12;
     case QUIRE_KV_FP8_E4M3:
         return 0.6;
+    case QUIRE_KV_INT4:
+        return 1.5;
     case QUIRE_KV_FP8_E5M2:
         return 1.2;
     default:

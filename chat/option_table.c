@@ -225,7 +225,7 @@ void option_table_print_kv_types(FILE *out)
     const char *name;
     for (int i = 0; (name = quire_kv_dtype_name((enum quire_kv_dtype)i)); i++)
         fprintf(out, "%s ", name);
-    fprintf(out, "fp8 q8_0"); /* the aliases */
+    fprintf(out, "fp8 q8_0 q4_0"); /* the aliases */
 }
 
 void option_table_print_isa_levels(FILE *out)

@@ -71,6 +71,12 @@ enum {
      *  and the sizes and counters of the draft model are the head's. Without such a head in the
      *  files: QUIRE_E_UNSUPPORTED. With `model`, open its head and give it as draft_model */
     QUIRE_ENGINE_MTP = 1u << 4,
+    /** int4 keys are stored after a Walsh-Hadamard transform (QUIRE_KV_ROTATE_K); with this flag
+     *  they are not */
+    QUIRE_ENGINE_PLAIN_KEYS = 1u << 5,
+    /** int4 values are stored after the transform as well (QUIRE_KV_ROTATE_V). Either flag without
+     *  a cache of int4 keys, or values: QUIRE_E_INVALID_ARG */
+    QUIRE_ENGINE_ROTATE_VALUES = 1u << 6,
 };
 
 struct quire_engine_params {

@@ -43,14 +43,20 @@ enum quire_kv_dtype {
      *  row: scale = amax / 127, code = x * (127 / amax) rounded; amax below 2^-100: all 0. A row
      *  that contains NaN or infinity gets the scale NaN and reads back as NaN throughout. */
     QUIRE_KV_INT8,
+    /** -8 .. 7 times one bf16 scale per token, head and 32 adjacent elements: 4.5 bits per element.
+     *  The scale is the smallest of five significant bits with which no element is off by more than
+     *  half of it. A group that contains NaN or infinity reads back as NaN. Head sizes are
+     *  multiples of 32; not for latent groups. See QUIRE_KV_ROTATE_K. */
+    QUIRE_KV_INT4,
 };
 
-/** "f32", "bf16", "f16", "fp8_e4m3", "fp8_e5m2", "int8"; NULL for an unknown value. Static
+/** "f32", "bf16", "f16", "fp8_e4m3", "fp8_e5m2", "int8", "int4"; NULL for an unknown value. Static
  *  storage. */
 QUIRE_API const char *quire_kv_dtype_name(enum quire_kv_dtype dtype);
 
 /** Parses one of these names or an alias: "fp8" is fp8_e4m3; "q8_0" and "q8", the 8-bit types of
- *  other programs, are int8 (q8_0 itself has an f16 scale per 32 values).
+ *  other programs, are int8 (q8_0 itself has an f16 scale per 32 values); "q4_0" and "q4" are int4
+ *  (q4_0 itself has an f16 scale per 32 values).
  *  QUIRE_E_INVALID_ARG for any other text; the message lists the names. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_kv_dtype_parse(const char *name,
                                                              enum quire_kv_dtype *out,
@@ -67,6 +73,14 @@ enum {
      *  the key and is not stored. v_head_size is at most head_size, v_dtype equals k_dtype, and the
      *  scale of the key applies to the value: n_v_scales is 0. Usually n_kv_heads is 1. */
     QUIRE_KV_LATENT = 1u << 0,
+    /** Keys, or values, are stored after a Walsh-Hadamard transform, which spreads outliers of
+     *  single elements over all and so reduces the error of int4; only for a dtype of int4. A row
+     *  is transformed in blocks of the largest power of two that divides its head size, times 1 /
+     *  sqrt(block). The transform is its own inverse: queries are transformed too, which leaves
+     *  their products with the keys as they are, and results of attention are transformed back;
+     *  quire_kv_read, import and export take and give rows that are not transformed. */
+    QUIRE_KV_ROTATE_K = 1u << 1,
+    QUIRE_KV_ROTATE_V = 1u << 2,
 };
 
 /** Configuration of one KV group. quire_kv_create copies everything. */
@@ -88,7 +102,7 @@ struct quire_kv_group_config {
      *  scales are checked and otherwise ignored. */
     const float *k_scale, *v_scale;
     uint32_t n_k_scales, n_v_scales;
-    uint32_t flags;       /**< QUIRE_KV_LATENT */
+    uint32_t flags;       /**< QUIRE_KV_LATENT, QUIRE_KV_ROTATE_K, QUIRE_KV_ROTATE_V */
     uint32_t reserved[5]; /**< 0 */
 };
 

@@ -8,13 +8,13 @@ enum { INT8_LIMIT = 127 };
 size_t qr_out_bytes(enum quire_kv_dtype dtype)
 {
     const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
-    return d ? d->bytes : 0;
+    return d && dtype != QUIRE_KV_INT4 ? d->bytes : 0;
 }
 
 size_t qr_query_bytes(enum quire_kv_dtype dtype)
 {
     const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
-    return d && d->scaling != QR_KV_POOL_SCALE ? d->bytes : 0;
+    return d && d->scaling != QR_KV_POOL_SCALE && dtype != QUIRE_KV_INT4 ? d->bytes : 0;
 }
 
 void qr_query_to_f32(const struct qr_kernels *k, enum quire_kv_dtype dtype, float *dst,

@@ -37,7 +37,14 @@ struct qr_attention_kernels qr_attention_kernels_select(const struct qr_kernels 
     struct qr_attention_kernels k = { .softmax = t->attn_softmax, .merge = t->attn_merge };
     const bool native = compute == QUIRE_COMPUTE_NATIVE;
     select_8bit(&k, t, layout, native);
-    if (layout->k_dtype == QUIRE_KV_F32) {
+    const bool k_int4 = layout->k_dtype == QUIRE_KV_INT4, v_int4 = layout->v_dtype == QUIRE_KV_INT4;
+    k.v_int4 = v_int4 && native;
+    k.unpack_int4_k = k_int4 && !native ? t->attn_unpack_int4 : NULL;
+    k.unpack_int4_v = v_int4 && !native ? t->attn_unpack_int4 : NULL;
+    if (k_int4 && native) {
+        k.qk = t->attn_qk_int4;
+        k.quantize_q = t->attn_quantize_q_int4;
+    } else if (layout->k_dtype == QUIRE_KV_F32) {
         k.qk = t->attn_qk_f32;
     } else if (layout->k_dtype == QUIRE_KV_F16) {
         k.qk = t->attn_qk_f16;
@@ -45,7 +52,9 @@ struct qr_attention_kernels qr_attention_kernels_select(const struct qr_kernels 
         k.qk = native ? t->attn_qk_bf16_native : t->attn_qk_bf16;
         k.round_q = native ? t->quantize_bf16 : NULL;
     }
-    if (layout->v_dtype == QUIRE_KV_F32) {
+    if (k.v_int4) {
+        k.pv = t->attn_pv_int4;
+    } else if (layout->v_dtype == QUIRE_KV_F32) {
         k.pv = t->attn_pv_f32;
         k.transpose = t->attn_transpose_f32;
     } else if (layout->v_dtype == QUIRE_KV_F16) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kv_tile.c - locates the keys and values of a tile in the paged cache and unpacks 8-bit tiles. */
+/* kv_tile.c - locates the keys and values of a tile in the paged cache and unpacks 8-bit and int4
+ * tiles. */
 #include "attention/kv_tile.h"
 #include "attention/latent.h"
 #include "base/msan.h"
@@ -21,6 +22,10 @@ static void locate_column(const struct qr_tile_ctx *ctx, uint32_t pos, struct qr
     if (l->latent)
         return;
     t->v[c] = block + l->k_bytes + slot / group * l->v_group_bytes + in_group * ctx->v_column_bytes;
+    if (l->k_group_scales)
+        t->k_group_scale[c] = (const void *)(block + qr_kv_k_group_scale(l, (int)slot, 0));
+    if (l->v_group_scales)
+        t->v_group_scale[c] = (const void *)(block + qr_kv_v_group_scale(l, (int)slot, 0));
 }
 
 /* Converts a column of plain 8-bit rows to bf16 rows [16][n]. */
@@ -97,6 +102,33 @@ static void unpack_tile(const struct qr_tile_ctx *ctx, struct qr_kv_tile *t)
     *t = to;
 }
 
+/* Dequantizes an int4 tile and points its columns to the bf16 form. */
+static void unpack_int4_tile(const struct qr_tile_ctx *ctx, struct qr_kv_tile *t)
+{
+    const struct qr_kv_layout *l = ctx->layout;
+    const struct qr_attention_kernels *kernels = ctx->kernels;
+    struct qr_attn_unpack_int4_args a = { .scale_stride = t->group_scale_stride };
+    const size_t k_row = TILE * 2, v_row = (size_t)l->v_padded * 2;
+    for (size_t c = 0; c < COLUMNS; c++) {
+        if (kernels->unpack_int4_k && t->k[c]) {
+            a.src = t->k[c], a.scale = t->k_group_scale[c], a.src_stride = l->k_step_bytes;
+            a.dst = ctx->scratch->k + c * COLUMN * 2, a.dst_stride = k_row;
+            a.n_values = l->k_size, a.v = 0;
+            kernels->unpack_int4_k(&a);
+            t->k[c] = a.dst;
+        }
+        if (kernels->unpack_int4_v && t->v[c]) {
+            a.src = t->v[c], a.scale = t->v_group_scale[c], a.src_stride = l->v_step_bytes;
+            a.dst = ctx->scratch->v + c * (COLUMN / 2) * v_row, a.dst_stride = v_row;
+            a.n_values = l->v_size, a.v = 1;
+            kernels->unpack_int4_v(&a);
+            t->v[c] = a.dst;
+        }
+    }
+    t->k_stride = kernels->unpack_int4_k ? k_row * sizeof *a.dst : t->k_stride;
+    t->v_stride = kernels->unpack_int4_v ? v_row * sizeof *a.dst : t->v_stride;
+}
+
 /* Row scales from position `pos` to the end of its block. `scales` is the byte offset of the scale
  * table in a block. */
 static const float *row_scales(const struct qr_tile_ctx *ctx, uint32_t pos, size_t scales)
@@ -107,15 +139,18 @@ static const float *row_scales(const struct qr_tile_ctx *ctx, uint32_t pos, size
 }
 
 /* Sets the prefetch targets of tile *t; the next tile is at `key`. 8-bit kernels consume memory
- * fastest and prefetch a whole tile ahead: K from the next K, V from the next V. The other kernels
- * prefetch the rest of their own tile themselves, then what is read next: V after K, the next K
- * after V. When no kernel reads V in place, K is followed by the next K. No kernel prefetches row
- * scales, so this function does. */
+ * fastest, like those of int4, and prefetch a whole tile ahead: K from the next K, V from the next
+ * V. The other kernels prefetch the rest of their own tile themselves, then what is read next: V
+ * after K, the next K after V. When no kernel reads V in place, K is followed by the next K. No
+ * kernel prefetches row scales, so this function does. */
 static void set_prefetch(const struct qr_tile_ctx *ctx, uint32_t key, struct qr_kv_tile *t)
 {
     const size_t scales[] = { ctx->layout->k_scales, ctx->layout->v_scales };
-    const bool reads_v = !ctx->layout->latent && (!ctx->kernels->unpack_v || t->v_8bit);
-    const bool v_after_k = reads_v && !t->k_8bit;
+    const struct qr_attention_kernels *kernels = ctx->kernels;
+    const bool k_codes = t->k_8bit || kernels->quantize_q, v_codes = t->v_8bit || kernels->v_int4;
+    const bool reads_v =
+        !ctx->layout->latent && !kernels->unpack_int4_v && (!kernels->unpack_v || t->v_8bit);
+    const bool v_after_k = reads_v && !k_codes;
     struct qr_kv_tile next = { 0 };
     if (v_after_k)
         t->prefetch_k = t->v[0];
@@ -127,7 +162,13 @@ static void set_prefetch(const struct qr_tile_ctx *ctx, uint32_t key, struct qr_
     if (!v_after_k)
         t->prefetch_k = next.k[0];
     if (reads_v)
-        t->prefetch_v = t->v_8bit ? next.v[0] : next.k[0];
+        t->prefetch_v = v_codes ? next.v[0] : next.k[0];
+    if (ctx->layout->group == TILE) {
+        if (next.k_group_scale[0])
+            qr_prefetch_lines_l1(next.k_group_scale[0], ctx->layout->k_size / QR_INT4_GROUP * 2);
+        if (next.v_group_scale[0])
+            qr_prefetch_lines_l1(next.v_group_scale[0], ctx->layout->v_size / QR_INT4_GROUP * 2);
+    }
     for (int i = 0; i < 2; i++)
         for (int c = 0; scales[i] && ctx->layout->group == TILE && c < COLUMNS; c++)
             qr_prefetch_l1(row_scales(ctx, key, scales[i]) + c * COLUMN);
@@ -154,7 +195,9 @@ struct qr_kv_tile qr_kv_tile_load(const struct qr_tile_ctx *ctx, uint32_t key, u
 {
     const struct qr_attention_kernels *kernels = ctx->kernels;
     const struct qr_kv_layout *l = ctx->layout;
-    struct qr_kv_tile t = { .k_stride = l->k_step_bytes, .v_stride = l->v_step_bytes };
+    struct qr_kv_tile t = { .k_stride = l->k_step_bytes,
+                            .v_stride = l->v_step_bytes,
+                            .group_scale_stride = (size_t)l->group * sizeof(uint16_t) };
     for (uint32_t c = 0; c < COLUMNS; c++)
         if (wanted >> (c * COLUMN) & 0xffff)
             locate_column(ctx, key + c * COLUMN, &t, c);
@@ -167,6 +210,8 @@ struct qr_kv_tile qr_kv_tile_load(const struct qr_tile_ctx *ctx, uint32_t key, u
         t.v_scale = tile_scales(ctx, key, &t, l->v_scales, ctx->scratch->v_scale);
     if (kernels->unpack_k || kernels->unpack_v)
         unpack_tile(ctx, &t);
+    if (kernels->unpack_int4_k || kernels->unpack_int4_v)
+        unpack_int4_tile(ctx, &t);
     if (l->latent)
         qr_latent_values(ctx, &t);
     return t;

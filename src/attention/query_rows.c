@@ -22,10 +22,11 @@ static void load_query(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t token
                  row = ctx->seq->first_token + token;
     const unsigned char *q =
         (const unsigned char *)a->q + (row * a->q_token_stride + head * a->q_head_stride) * bytes;
-    const bool bf16 = ctx->kernels->round_q != NULL;
-    float *f32 = bf16 ? s->row : s->q + r * n;
+    const bool bf16 = ctx->kernels->round_q != NULL, int8 = ctx->kernels->quantize_q != NULL;
+    const uint32_t rotation = ctx->call->group->kv->k_rotation;
+    float *f32 = bf16 || int8 ? s->row : s->q + r * n;
     uint16_t *halves = (uint16_t *)(void *)s->q + r * n;
-    if (a->q_dtype == QUIRE_KV_BF16 && bf16) {
+    if (a->q_dtype == QUIRE_KV_BF16 && bf16 && !rotation) {
         memcpy(halves, q, n * bytes);
         return;
     }
@@ -35,8 +36,12 @@ static void load_query(const struct qr_tile_ctx *ctx, uint32_t r, uint32_t token
         memcpy(s->raw, q, n * bytes);
         qr_query_to_f32(k, a->q_dtype, f32, s->raw, n);
     }
+    if (rotation)
+        k->hadamard(f32, rotation, n);
     if (bf16)
         ctx->kernels->round_q(halves, f32, 1, n);
+    if (int8)
+        ctx->kernels->quantize_q((uint8_t *)s->q + r * qr_int4_query_bytes(n), f32, n);
     if (a->q_scale)
         s->row_scale[r] = a->q_scale[row * ctx->config->n_heads + head];
 }

@@ -20,6 +20,11 @@ static inline const void *column(uint64_t any, const void *const *columns, int c
         column(any, x, 0), column(any, x, 1), column(any, x, 2), column(any, x, 3)                 \
     }
 
+#define GROUP_SCALES(x)                                                                            \
+    {                                                                                              \
+        (x)[0], (x)[1], (x)[2], (x)[3]                                                             \
+    }
+
 /* Computes rows [first, first + n) against the tile at `key`. scratch->visible holds their
  * masks. */
 static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struct qr_kv_tile *t,
@@ -33,16 +38,19 @@ static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struc
         any |= visible[r];
     if (!any)
         return;
-    const size_t q_at =
-        (size_t)first * ctx->k_size * (kernels->round_q ? sizeof(uint16_t) : sizeof(float));
+    const size_t q_bytes =
+        kernels->quantize_q ? qr_int4_query_bytes(ctx->k_size)
+                            : ctx->k_size * (kernels->round_q ? sizeof(uint16_t) : sizeof(float));
     const bool prefetch = first == 0; /* once per tile suffices */
-    const struct qr_attn_qk_args qk = { .q = (const unsigned char *)s->q + q_at,
+    const struct qr_attn_qk_args qk = { .q = (const unsigned char *)s->q + first * q_bytes,
                                         .k = COLUMNS(any, t->k),
                                         .k_stride = t->k_stride,
                                         .s = s->s,
                                         .n_rows = (int)n,
                                         .head_size = (int)ctx->k_size,
-                                        .next = prefetch ? t->prefetch_k : NULL };
+                                        .next = prefetch ? t->prefetch_k : NULL,
+                                        .k_scale = GROUP_SCALES(t->k_group_scale),
+                                        .k_scale_stride = t->group_scale_stride };
     const struct qr_attn_pv_args pv = { .p = kernels->p_bf16 ? (const void *)s->p : s->s,
                                         .v = COLUMNS(any, t->v),
                                         .v_stride = t->v_stride,
@@ -51,7 +59,9 @@ static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struc
                                         .o_stride = ctx->v_width,
                                         .n_rows = (int)n,
                                         .v_head_size = (int)ctx->v_size,
-                                        .next = prefetch ? t->prefetch_v : NULL };
+                                        .next = prefetch ? t->prefetch_v : NULL,
+                                        .v_scale = GROUP_SCALES(t->v_group_scale),
+                                        .v_scale_stride = t->group_scale_stride };
     (t->k_8bit ? kernels->qk_8bit : kernels->qk)(&qk);
     /* All fields are set: gcc clears partial initializers with a slow `rep stos`. */
     struct qr_attn_softmax_args softmax = {

@@ -30,6 +30,7 @@ void qr_store_rows(const struct qr_tile_ctx *ctx, const struct qr_softmax_state 
     const size_t bytes = qr_out_bytes(a->out_dtype);
     const bool convert = a->out_dtype != QUIRE_KV_F32;
     const struct qr_kernels *k = ctx->kernel_table;
+    const uint32_t rotation = ctx->call->group->kv->v_rotation;
     for (uint32_t r = 0; r < ctx->n_rows; r++) {
         const uint32_t at = ctx->item->row + r, token = ctx->seq->first_token + at / ratio;
         const uint32_t head = ctx->item->kv_head * ratio + at % ratio;
@@ -39,6 +40,8 @@ void qr_store_rows(const struct qr_tile_ctx *ctx, const struct qr_softmax_state 
             k->scale(o, normalizer(ctx, head, st->m[r], st->l[r]), ctx->v_size);
         else
             memset(o, 0, ctx->v_size * sizeof *o);
+        if (rotation && seen)
+            k->hadamard(o, rotation, ctx->v_size);
         if (convert)
             qr_out_from_f32(k, a->out_dtype, s->raw, o, a->out_scale, ctx->v_size);
         memcpy((unsigned char *)a->out +

@@ -129,6 +129,12 @@ struct qr_attention_kernels {
     void (*unpack_k)(const struct qr_attn_unpack_args *a); /* NULL: K is not 8-bit */
     void (*unpack_v)(const struct qr_attn_unpack_args *a);
     void (*transpose)(const struct qr_attn_transpose_args *a); /* latent K tile to V */
+    /* int4: in native mode qk and pv take the codes, and quantize_q gives the queries of qk; else
+     * the codes are dequantized to bf16 by unpack_int4_k or unpack_int4_v */
+    void (*quantize_q)(uint8_t *dst, const float *src, size_t n);
+    void (*unpack_int4_k)(const struct qr_attn_unpack_int4_args *a);
+    void (*unpack_int4_v)(const struct qr_attn_unpack_int4_args *a);
+    bool v_int4; /* pv takes codes */
     /* Rounds queries to bf16; NULL: they stay f32. */
     size_t (*round_q)(uint16_t *dst, const float *src, float scale, size_t n);
     bool p_bf16; /* softmax weights are rounded to bf16 */
@@ -188,7 +194,7 @@ struct qr_thread_scratch {
     uint16_t *p;               /* [call rows][64] */
     uint16_t *k, *v;           /* unpacked tile: [64][head size], [64][v_width] */
     float *k_scale, *v_scale;  /* [64] row scales of a tile */
-    float *row;                /* one row of q or out */
+    float *row;                /* one row of q or out, aligned */
     void *raw;                 /* the same in the caller's type */
 };
 
@@ -310,6 +316,9 @@ struct qr_kv_tile {
     bool k_8bit, v_8bit;       /* still in the cache's 8-bit form */
     /* [64] row scales of int8, undefined for keys that are not visible; else NULL */
     const float *k_scale, *v_scale;
+    /* group scales of int4 columns, NULL where the column is, and bytes between the groups */
+    const uint16_t *k_group_scale[QR_TILE_COLUMNS], *v_group_scale[QR_TILE_COLUMNS];
+    size_t group_scale_stride;
     const void *prefetch_k, *prefetch_v; /* prefetch targets of the kernels, or NULL */
 };
 

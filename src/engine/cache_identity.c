@@ -167,6 +167,9 @@ static void add_group(struct text *t, uint32_t index, const struct quire_kv_grou
         g->n_layers, g->n_kv_heads, g->head_size, quire_kv_dtype_name(g->k_dtype), g->v_head_size,
         quire_kv_dtype_name(g->v_dtype), g->flags & QUIRE_KV_LATENT ? " in the keys" : "",
         g->sliding_window);
+    if (g->flags & (QUIRE_KV_ROTATE_K | QUIRE_KV_ROTATE_V))
+        add(t, "rotation of group %u:%s%s\n", index, g->flags & QUIRE_KV_ROTATE_K ? " keys" : "",
+            g->flags & QUIRE_KV_ROTATE_V ? " values" : "");
     add(t, "KV scales of group %u: %016llx\n", index, (unsigned long long)hash_scales(g));
 }
 

@@ -214,6 +214,10 @@ static quire_status read_groups(const struct qr_capacity *c, const struct quire_
     for (uint32_t g = 0; g < n; g++) {
         list[g].k_dtype = p->k_dtype;
         list[g].v_dtype = list[g].flags & QUIRE_KV_LATENT ? p->k_dtype : p->v_dtype;
+        if (list[g].k_dtype == QUIRE_KV_INT4 && !(p->flags & QUIRE_ENGINE_PLAIN_KEYS))
+            list[g].flags |= QUIRE_KV_ROTATE_K;
+        if (p->flags & QUIRE_ENGINE_ROTATE_VALUES)
+            list[g].flags |= QUIRE_KV_ROTATE_V;
     }
     return QUIRE_OK;
 }

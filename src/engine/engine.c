@@ -46,10 +46,7 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        p->model ? "model" : "tokenizer", p->model ? "tokenizer" : "model");
     if (p->model && p->pack_cache)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "pack_cache is given for a model that is open");
-    if (p->kv_scales && !qr_kv_is_fp8(p->k_dtype) && !qr_kv_is_fp8(p->v_dtype))
-        return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "kv_scales is given, but the dtypes of the cache are %s and %s, not fp8",
-                       quire_kv_dtype_name(p->k_dtype), quire_kv_dtype_name(p->v_dtype));
+    QR_TRY(qr_engine_check_kv(p, err));
     if (p->max_requests > MAX_REQUESTS)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "max_requests %u is above %d", p->max_requests,
                        MAX_REQUESTS);
@@ -77,7 +74,8 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
                        opening & QUIRE_ENGINE_STRICT ? "QUIRE_ENGINE_STRICT"
                                                      : "QUIRE_ENGINE_ALLOW_UNKNOWN");
     const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN |
-                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_MTP;
+                           QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_MTP |
+                           QUIRE_ENGINE_PLAIN_KEYS | QUIRE_ENGINE_ROTATE_VALUES;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;

@@ -4,6 +4,23 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
+quire_status qr_engine_check_kv(const struct quire_engine_params *p, struct quire_error *err)
+{
+    if (p->kv_scales && !qr_kv_is_fp8(p->k_dtype) && !qr_kv_is_fp8(p->v_dtype))
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "kv_scales is given, but the dtypes of the cache are %s and %s, not fp8",
+                       quire_kv_dtype_name(p->k_dtype), quire_kv_dtype_name(p->v_dtype));
+    if (p->flags & QUIRE_ENGINE_PLAIN_KEYS && p->k_dtype != QUIRE_KV_INT4)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "flags: QUIRE_ENGINE_PLAIN_KEYS, but keys are %s, not int4",
+                       quire_kv_dtype_name(p->k_dtype));
+    if (p->flags & QUIRE_ENGINE_ROTATE_VALUES && p->v_dtype != QUIRE_KV_INT4)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "flags: QUIRE_ENGINE_ROTATE_VALUES, but values are %s, not int4",
+                       quire_kv_dtype_name(p->v_dtype));
+    return QUIRE_OK;
+}
+
 /* Points the groups of an fp8 cache to their scales in `scales`, which has room for all. */
 static quire_status set_kv_scales(const struct qr_kv_setup *setup, float *scales,
                                   struct quire_error *err)

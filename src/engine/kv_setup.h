@@ -10,6 +10,9 @@ static inline bool qr_kv_is_fp8(enum quire_kv_dtype dtype)
     return dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
 }
 
+/* Checks that kv_scales and the flags about rotation suit the dtypes of the cache. */
+quire_status qr_engine_check_kv(const struct quire_engine_params *p, struct quire_error *err);
+
 /* KV cache of one model. */
 struct qr_kv_setup {
     const struct quire_model *model;

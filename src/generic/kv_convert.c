@@ -180,4 +180,7 @@ void qr_init_kv_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, dequantize_fp8_e4m3, generic);
     QR_SET_KERNEL(k, dequantize_fp8_e5m2, generic);
     QR_SET_KERNEL(k, dequantize_int8, generic);
+    QR_SET_KERNEL(k, quantize_int4, generic);
+    QR_SET_KERNEL(k, dequantize_int4, generic);
+    QR_SET_KERNEL(k, hadamard, generic);
 }

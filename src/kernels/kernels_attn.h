@@ -9,7 +9,10 @@
  *
  * fp8 and int8 tiles are dequantized to bf16, which is exact, and then multiplied by the bf16
  * kernels; for few rows, kernels that dequantize in registers compute the same bits as bf16_native.
- * The scales of int8 rows are applied in the softmax (k_scale, v_scale). */
+ * The scales of int8 rows are applied in the softmax (k_scale, v_scale).
+ *
+ * int4 tiles are multiplied as integers, by queries and weights of 8 bits: docs/numerics.md, "int4
+ * cache". In compute mode f32 they are dequantized to bf16 as well. */
 #ifndef QR_KERNELS_KERNELS_ATTN_H
 #define QR_KERNELS_KERNELS_ATTN_H
 #include <stddef.h>
@@ -41,7 +44,15 @@ struct qr_attn_qk_args {
     int n_rows, head_size;
     const void
         *next; /* data that the next kernel call reads, prefetched during this one; or NULL */
+    /* int4: bf16 scales of the column's tokens in group 0, and bytes from one group of d's to the
+     * next */
+    const uint16_t *k_scale[4];
+    size_t k_scale_stride;
 };
+
+/* A row of int8 queries for int4 keys, as attn_quantize_q_int4 writes it: the codes [n], then f32
+ * scales [n / 32], then int32 -8 * (sum of the codes) [n / 32], of each group of 32 values. */
+static inline size_t qr_int4_query_bytes(size_t n) { return n + n / 4; }
 
 /* Online softmax: weights of n_rows rows for one tile, and the running state of the rows over a
  * span:
@@ -93,6 +104,9 @@ struct qr_attn_pv_args {
     int n_rows, v_head_size;
     const void
         *next; /* data that the next kernel call reads, prefetched during this one; or NULL */
+    /* int4: as for K; may be NULL where no row sees a token of the column */
+    const uint16_t *v_scale[4];
+    size_t v_scale_stride;
 };
 
 /* Merges the state of the next span (part) into that of the spans before it (acc), row by row:
@@ -117,6 +131,18 @@ struct qr_attn_unpack_args {
     size_t src_stride; /* bytes */
     size_t dst_stride; /* uint16_t */
     int n_steps, n_cells;
+};
+
+/* Dequantizes 16 tokens of int4, a column, to bf16 pairs, exactly. K (v == 0): pairs of d's,
+ * dst[d / 2 * dst_stride + token * 2 + d % 2]. V: pairs of tokens, dst[token / 2 * dst_stride +
+ * d * 2 + token % 2]. */
+struct qr_attn_unpack_int4_args {
+    const uint8_t *src;
+    const uint16_t *scale; /* as in struct qr_attn_qk_args */
+    uint16_t *dst;
+    size_t src_stride, scale_stride; /* bytes */
+    size_t dst_stride;               /* uint16_t */
+    int n_values, v;
 };
 
 /* Transposes K of n_keys adjacent tokens into V, both in the layout of kv/layout.h, for latent
@@ -149,6 +175,10 @@ struct qr_attn_transpose_args {
     X(void, attn_unpack_fp8_e4m3, (const struct qr_attn_unpack_args *a))                           \
     X(void, attn_unpack_fp8_e5m2, (const struct qr_attn_unpack_args *a))                           \
     X(void, attn_unpack_int8, (const struct qr_attn_unpack_args *a))                               \
+    X(void, attn_quantize_q_int4, (uint8_t * dst, const float *src, size_t n))                     \
+    X(void, attn_qk_int4, (const struct qr_attn_qk_args *a))                                       \
+    X(void, attn_pv_int4, (const struct qr_attn_pv_args *a))                                       \
+    X(void, attn_unpack_int4, (const struct qr_attn_unpack_int4_args *a))                          \
     X(void, attn_transpose_f32, (const struct qr_attn_transpose_args *a))                          \
     X(void, attn_transpose_f16, (const struct qr_attn_transpose_args *a))                          \
     X(void, attn_transpose_bf16, (const struct qr_attn_transpose_args *a))

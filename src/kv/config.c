@@ -61,6 +61,25 @@ static quire_status check_latent(const struct quire_kv_group_config *g, uint32_t
     return QUIRE_OK;
 }
 
+static quire_status check_int4(const struct quire_kv_group_config *g, uint32_t i,
+                               struct quire_error *err)
+{
+    const uint32_t v_size = g->v_head_size ? g->v_head_size : g->head_size;
+    const bool k = g->k_dtype == QUIRE_KV_INT4, v = g->v_dtype == QUIRE_KV_INT4;
+    if (k && g->flags & QUIRE_KV_LATENT)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "groups[%u].k_dtype int4: the group is latent", i);
+    if ((k && g->head_size % QR_INT4_GROUP) || (v && v_size % QR_INT4_GROUP))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "groups[%u].%s_dtype int4: the head size %u is not a multiple of %d", i,
+                       k && g->head_size % QR_INT4_GROUP ? "k" : "v",
+                       k && g->head_size % QR_INT4_GROUP ? g->head_size : v_size, QR_INT4_GROUP);
+    if ((g->flags & QUIRE_KV_ROTATE_K && !k) || (g->flags & QUIRE_KV_ROTATE_V && !v))
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "groups[%u].flags 0x%x rotates keys or values that are not int4", i,
+                       g->flags);
+    return QUIRE_OK;
+}
+
 static quire_status check_group(const struct quire_kv_group_config *g, uint32_t i,
                                 struct quire_error *err)
 {
@@ -76,11 +95,12 @@ static quire_status check_group(const struct quire_kv_group_config *g, uint32_t 
     if (!qr_kv_dtype(g->v_dtype))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].v_dtype %d is unknown", i,
                        (int)g->v_dtype);
-    if (g->flags & ~(uint32_t)QUIRE_KV_LATENT)
+    if (g->flags & ~(uint32_t)(QUIRE_KV_LATENT | QUIRE_KV_ROTATE_K | QUIRE_KV_ROTATE_V))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "groups[%u].flags 0x%x has unknown bits", i,
                        g->flags);
     if (g->flags & QUIRE_KV_LATENT)
         QR_TRY(check_latent(g, i, err));
+    QR_TRY(check_int4(g, i, err));
     /* a host compiled for a later version may set a field that is reserved here */
     for (size_t j = 0; j < sizeof g->reserved / sizeof g->reserved[0]; j++)
         if (g->reserved[j])
@@ -151,6 +171,12 @@ static bool group_tables(struct qr_kv_group *g, size_t block_size, size_t *total
            *total <= PTRDIFF_MAX;
 }
 
+/* Block of the transform of rows of `size` elements: the largest power of two that divides it. */
+static uint32_t rotation(const struct quire_kv_group_config *c, uint32_t flag, uint32_t size)
+{
+    return c->flags & flag ? size & -size : 0;
+}
+
 quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
                               struct qr_kv_sizes *sizes, struct qr_kv_group *out,
                               struct quire_error *err)
@@ -161,6 +187,8 @@ quire_status qr_kv_group_size(const struct quire_kv_params *config, uint32_t i,
                              .n_kv_heads = c->n_kv_heads,
                              .n_blocks = c->n_blocks,
                              .window = c->sliding_window,
+                             .k_rotation = rotation(c, QUIRE_KV_ROTATE_K, c->head_size),
+                             .v_rotation = rotation(c, QUIRE_KV_ROTATE_V, v_head_size),
                              .n_free = c->n_blocks };
     if (i == 0)
         sizes->tables =

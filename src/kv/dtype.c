@@ -37,6 +37,20 @@ KERNELS(fp8_e4m3, *scale)
 KERNELS(fp8_e5m2, *scale)
 KERNELS(int8, scale)
 
+static size_t quantize_int4(const struct qr_kernels *k, void *dst, const float *src, float *scale,
+                            size_t n)
+{
+    (void)scale;
+    return k->quantize_int4(dst, src, n);
+}
+
+static void dequantize_int4(const struct qr_kernels *k, float *dst, const void *src, float scale,
+                            size_t n)
+{
+    (void)scale;
+    k->dequantize_int4(dst, src, n);
+}
+
 /* name, bytes, interleave, cells, scaling, max_finite, quantize, dequantize */
 static const struct qr_kv_dtype dtypes[] = {
     [QUIRE_KV_F32] = { "f32", 4, 1, false, QR_KV_NO_SCALE, 0, quantize_f32, dequantize_f32 },
@@ -47,13 +61,18 @@ static const struct qr_kv_dtype dtypes[] = {
     [QUIRE_KV_FP8_E5M2] = { "fp8_e5m2", 1, 4, true, QR_KV_POOL_SCALE, 57344, quantize_fp8_e5m2,
                             dequantize_fp8_e5m2 },
     [QUIRE_KV_INT8] = { "int8", 1, 4, false, QR_KV_ROW_SCALE, 0, quantize_int8, dequantize_int8 },
+    [QUIRE_KV_INT4] = { "int4", 1, 4, false, QR_KV_GROUP_SCALE, 0, quantize_int4, dequantize_int4 },
 };
 enum { N_DTYPES = sizeof dtypes / sizeof dtypes[0] };
 
-/* q8_0 and q8 are the names of llama.cpp's 8-bit cache. */
+/* q8_0, q8, q4_0 and q4 are the names of llama.cpp's 8-bit and 4-bit caches. */
 static const struct {
     const char *name, *dtype;
-} aliases[] = { { "fp8", "fp8_e4m3" }, { "q8_0", "int8" }, { "q8", "int8" } };
+} aliases[] = { { "fp8", "fp8_e4m3" },
+                { "q8_0", "int8" },
+                { "q8", "int8" },
+                { "q4_0", "int4" },
+                { "q4", "int4" } };
 
 const struct qr_kv_dtype *qr_kv_dtype(enum quire_kv_dtype dtype)
 {
@@ -81,9 +100,8 @@ quire_status quire_kv_dtype_parse(const char *name, enum quire_kv_dtype *out,
             return QUIRE_OK;
         }
     }
-    return qr_fail(
-        err, QUIRE_E_INVALID_ARG,
-        "unknown cache type \"%.40s\": use f32, bf16, f16, fp8_e4m3 (or fp8), fp8_e5m2 or "
-        "int8 (or q8_0)",
-        name);
+    return qr_fail(err, QUIRE_E_INVALID_ARG,
+                   "unknown cache type \"%.40s\": use f32, bf16, f16, fp8_e4m3 (or fp8), fp8_e5m2, "
+                   "int8 (or q8_0) or int4 (or q4_0)",
+                   name);
 }

@@ -15,6 +15,22 @@ static bool add_scales(struct qr_kv_layout *l, const struct qr_kv_dtype *type, s
     return qr_add_size(l->block_bytes, (size_t)l->block_size * sizeof(float), &l->block_bytes);
 }
 
+/* Likewise for group scales: 16 tokens have 32 bytes per group, so they are padded. group_bytes: of
+ * one token group. */
+static bool add_group_scales(struct qr_kv_layout *l, const struct qr_kv_dtype *type, int size,
+                             size_t *offset, size_t *group_bytes)
+{
+    if (type->scaling != QR_KV_GROUP_SCALE)
+        return true;
+    const size_t n = (size_t)(size / QR_INT4_GROUP);
+    size_t bytes, end;
+    *offset = l->block_bytes;
+    *group_bytes = n * (size_t)l->group * sizeof(uint16_t);
+    return qr_mul_size(n * sizeof(uint16_t), (size_t)l->block_size, &bytes) &&
+           qr_add_size(l->block_bytes, bytes, &end) &&
+           qr_align_size(end, CACHE_LINE, &l->block_bytes);
+}
+
 /* Offsets of the parts of the block, and its size. */
 static bool place_parts(struct qr_kv_layout *l)
 {
@@ -25,7 +41,9 @@ static bool place_parts(struct qr_kv_layout *l)
     return qr_mul_size(groups, l->v_group_bytes, &v) && qr_add_size(l->k_bytes, v, &sum) &&
            qr_align_size(sum, CACHE_LINE, &l->block_bytes) &&
            add_scales(l, l->k_type, &l->k_scales) &&
-           (l->latent || add_scales(l, l->v_type, &l->v_scales));
+           (l->latent || add_scales(l, l->v_type, &l->v_scales)) &&
+           add_group_scales(l, l->k_type, l->k_size, &l->k_group_scales, &l->k_scale_bytes) &&
+           add_group_scales(l, l->v_type, l->v_size, &l->v_group_scales, &l->v_scale_bytes);
 }
 
 static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
@@ -35,6 +53,10 @@ static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
     if (!k_type || !v_type || block_size <= 0 || block_size % COLUMN != 0)
         return false;
     if (k_size < 1 || k_size > QR_KV_MAX_HEAD_SIZE || v_size < 1 || v_size > QR_KV_MAX_HEAD_SIZE)
+        return false;
+    const bool k_int4 = k_dtype == QUIRE_KV_INT4, v_int4 = v_dtype == QUIRE_KV_INT4;
+    if ((k_int4 && k_size % QR_INT4_GROUP) || (v_int4 && v_size % QR_INT4_GROUP) ||
+        (latent && k_int4))
         return false;
     struct qr_kv_layout l = { .k_dtype = k_dtype,
                               .v_dtype = v_dtype,
@@ -50,7 +72,8 @@ static bool init(struct qr_kv_layout *layout, enum quire_kv_dtype k_dtype,
     const size_t g = (size_t)l.group;
     l.v_padded = l.v_plain ? v_size : (v_size + COLUMN - 1) / COLUMN * COLUMN;
     /* g <= 64 and sizes <= 1024, so only place_parts can overflow */
-    const size_t k_row = (size_t)k_size * k_type->bytes, v_row = (size_t)l.v_padded * v_type->bytes;
+    const size_t k_row = qr_kv_code_bytes(k_type, (size_t)k_size),
+                 v_row = qr_kv_code_bytes(v_type, (size_t)l.v_padded);
     l.k_group_bytes = g * k_row;
     l.v_group_bytes = latent ? 0 : g * v_row;
     l.k_step_bytes = l.k_plain ? k_row : g * (size_t)k_type->interleave * k_type->bytes;
@@ -92,13 +115,21 @@ static size_t packed_offset(const struct qr_kv_dtype *type, size_t step_bytes, s
     return deep / n * step_bytes + in_step * type->bytes;
 }
 
+/* Element of int4 as the index of its byte. */
+static size_t unit_of(const struct qr_kv_dtype *type, int d)
+{
+    const size_t i = (size_t)d;
+    return type->scaling == QR_KV_GROUP_SCALE ? i / QR_INT4_GROUP * 16 + i % 16 : i;
+}
+
 size_t qr_kv_k_offset(const struct qr_kv_layout *layout, int token, int d)
 {
     const size_t base = (size_t)(token / layout->group) * layout->k_group_bytes;
     const size_t t = (size_t)(token % layout->group);
     if (layout->k_plain)
         return base + t * layout->k_step_bytes + (size_t)d * layout->k_type->bytes;
-    return base + packed_offset(layout->k_type, layout->k_step_bytes, t, (size_t)d);
+    return base +
+           packed_offset(layout->k_type, layout->k_step_bytes, t, unit_of(layout->k_type, d));
 }
 
 size_t qr_kv_v_offset(const struct qr_kv_layout *layout, int token, int d)
@@ -109,7 +140,25 @@ size_t qr_kv_v_offset(const struct qr_kv_layout *layout, int token, int d)
     const size_t t = (size_t)(token % layout->group);
     if (layout->v_plain)
         return base + t * layout->v_step_bytes + (size_t)d * layout->v_type->bytes;
-    return base + packed_offset(layout->v_type, layout->v_step_bytes, (size_t)d, t);
+    return base +
+           packed_offset(layout->v_type, layout->v_step_bytes, unit_of(layout->v_type, d), t);
+}
+
+static size_t group_scale(const struct qr_kv_layout *l, size_t part, size_t group_bytes, int token,
+                          int group)
+{
+    const size_t g = (size_t)l->group, t = (size_t)token;
+    return part + t / g * group_bytes + ((size_t)group * g + t % g) * sizeof(uint16_t);
+}
+
+size_t qr_kv_k_group_scale(const struct qr_kv_layout *layout, int token, int group)
+{
+    return group_scale(layout, layout->k_group_scales, layout->k_scale_bytes, token, group);
+}
+
+size_t qr_kv_v_group_scale(const struct qr_kv_layout *layout, int token, int group)
+{
+    return group_scale(layout, layout->v_group_scales, layout->v_scale_bytes, token, group);
 }
 
 size_t qr_kv_k_column(const struct qr_kv_layout *layout, int token)

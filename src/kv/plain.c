@@ -66,6 +66,8 @@ static quire_status check_dtype(const struct plain_run *r, const char *what,
     const enum quire_kv_dtype plain = r->args->layout.dtype;
     if (!qr_kv_dtype(plain))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.layout.dtype %d is unknown", (int)plain);
+    if (plain == QUIRE_KV_INT4)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.layout.dtype int4 is no type of tensors");
     if (plain != pool && qr_kv_dtype(plain)->scaling == QR_KV_POOL_SCALE)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "the tensor is %s but the pool's %s are %s",
                        qr_kv_dtype(plain)->name, what, qr_kv_dtype(pool)->name);
@@ -201,9 +203,11 @@ struct plain_row {
     float *scale;
 };
 
-/* Converts one row from the tensor's dtype to the pool's; *scale as for qr_kv_dtype.quantize. */
+/* Converts one row from the tensor's dtype to the pool's; *scale as for qr_kv_dtype.quantize,
+ * rotation: of the group. */
 static size_t row_to_codes(const struct plain_run *r, const struct qr_kv_dtype *pool,
-                           struct plain_row row, void *codes, float *scale, size_t n)
+                           struct plain_row row, void *codes, float *scale, uint32_t rotation,
+                           size_t n)
 {
     const struct qr_kv_dtype *plain = qr_kv_dtype(r->args->layout.dtype);
     struct qr_kv_row aligned;
@@ -216,11 +220,14 @@ static size_t row_to_codes(const struct plain_run *r, const struct qr_kv_dtype *
     }
     memcpy(aligned.bytes, row.bytes, n * plain->bytes); /* the tensor may be misaligned */
     plain->dequantize(r->kv->kernels, values, aligned.bytes, row.scale ? *row.scale : 1, n);
+    if (rotation)
+        r->kv->kernels->hadamard(values, rotation, n);
     return pool->quantize(r->kv->kernels, codes, values, scale, n);
 }
 
 static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *pool,
-                         const void *codes, struct plain_row row, float scale, size_t n)
+                         const void *codes, struct plain_row row, float scale, uint32_t rotation,
+                         size_t n)
 {
     const struct qr_kv_dtype *plain = qr_kv_dtype(r->args->layout.dtype);
     struct qr_kv_row aligned;
@@ -229,6 +236,8 @@ static void codes_to_row(const struct plain_run *r, const struct qr_kv_dtype *po
         memcpy(row.bytes, codes, n * pool->bytes);
     } else {
         pool->dequantize(r->kv->kernels, values, codes, scale, n);
+        if (rotation)
+            r->kv->kernels->hadamard(values, rotation, n);
         scale = 1;
         (void)plain->quantize(r->kv->kernels, aligned.bytes, values, &scale, n);
         memcpy(row.bytes, aligned.bytes, n * plain->bytes);
@@ -243,26 +252,27 @@ static size_t copy_row(const struct plain_run *r, uint32_t head, unsigned char *
                        struct plain_row k, struct plain_row v)
 {
     const struct quire_kv_plain_args *a = r->args;
-    const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    const struct qr_kv_layout *l = &g->layout;
     float k_scale = qr_kv_k_scale(r->kv, a->group, a->layer, head);
     float v_scale = qr_kv_v_scale(r->kv, a->group, a->layer, head);
     const size_t nk = (size_t)l->k_size, nv = (size_t)l->v_size;
     struct qr_kv_row codes;
     if (!r->import) {
         qr_kv_get_k(l, block, token, codes.bytes, &k_scale);
-        codes_to_row(r, l->k_type, codes.bytes, k, k_scale, nk);
+        codes_to_row(r, l->k_type, codes.bytes, k, k_scale, g->k_rotation, nk);
         if (l->latent)
             return 0;
         qr_kv_get_v(l, block, token, codes.bytes, &v_scale);
-        codes_to_row(r, l->v_type, codes.bytes, v, v_scale, nv);
+        codes_to_row(r, l->v_type, codes.bytes, v, v_scale, g->v_rotation, nv);
         return 0;
     }
-    size_t clipped = row_to_codes(r, l->k_type, k, codes.bytes, &k_scale, nk);
+    size_t clipped = row_to_codes(r, l->k_type, k, codes.bytes, &k_scale, g->k_rotation, nk);
     qr_kv_put_k(l, block, token, codes.bytes, k_scale);
     if (l->latent)
         return clipped;
     qr_kv_zero_padding(l, codes.bytes);
-    clipped += row_to_codes(r, l->v_type, v, codes.bytes, &v_scale, nv);
+    clipped += row_to_codes(r, l->v_type, v, codes.bytes, &v_scale, g->v_rotation, nv);
     qr_kv_put_v(l, block, token, codes.bytes, v_scale);
     return clipped;
 }

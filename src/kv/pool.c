@@ -191,6 +191,9 @@ quire_status quire_kv_get_group(const struct quire_kv_cache *kv, uint32_t group,
         return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
     const struct qr_kv_group *g = &kv->groups[group];
     const uint32_t n_scales = g->n_layers * g->n_kv_heads;
+    const uint32_t flags = (g->layout.latent ? QUIRE_KV_LATENT : 0) |
+                           (g->k_rotation ? QUIRE_KV_ROTATE_K : 0) |
+                           (g->v_rotation ? QUIRE_KV_ROTATE_V : 0);
     *out = (struct quire_kv_group_config){ .n_layers = g->n_layers,
                                            .n_kv_heads = g->n_kv_heads,
                                            .head_size = (uint32_t)g->layout.k_size,
@@ -203,6 +206,6 @@ quire_status quire_kv_get_group(const struct quire_kv_cache *kv, uint32_t group,
                                            .v_scale = g->v_scale,
                                            .n_k_scales = n_scales,
                                            .n_v_scales = g->layout.latent ? 0 : n_scales,
-                                           .flags = g->layout.latent ? QUIRE_KV_LATENT : 0 };
+                                           .flags = flags };
     return QUIRE_OK;
 }

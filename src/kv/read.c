@@ -40,12 +40,14 @@ static quire_status check_args(struct read_run *r, struct quire_error *err)
     return QUIRE_OK;
 }
 
-/* Dequantizes n values to `out`, which may be misaligned. */
+/* Dequantizes n values to `out`, which may be misaligned. rotation: of the group. */
 static void store_row(const struct qr_kernels *kernels, const struct qr_kv_dtype *type,
-                      const void *codes, float scale, float *out, size_t n)
+                      const void *codes, float scale, uint32_t rotation, float *out, size_t n)
 {
     float buffer[QR_KV_MAX_HEAD_SIZE];
     type->dequantize(kernels, buffer, codes, scale, n);
+    if (rotation)
+        kernels->hadamard(buffer, rotation, n);
     memcpy(out, buffer, n * sizeof *out);
 }
 
@@ -69,12 +71,12 @@ static void read_part(void *arg, const struct quire_team *team)
                 qr_kv_block(r->kv, a->group, a->layer, head, (int32_t)(slot / bs));
             if (a->k) {
                 qr_kv_get_k(l, block, (int)(slot % bs), codes.bytes, &k_scale);
-                store_row(r->kv->kernels, l->k_type, codes.bytes, k_scale,
+                store_row(r->kv->kernels, l->k_type, codes.bytes, k_scale, g->k_rotation,
                           a->k + t * r->k.token + head * r->k.head, (size_t)l->k_size);
             }
             if (a->v) {
                 qr_kv_get_v(l, block, (int)(slot % bs), codes.bytes, &v_scale);
-                store_row(r->kv->kernels, l->v_type, codes.bytes, v_scale,
+                store_row(r->kv->kernels, l->v_type, codes.bytes, v_scale, g->v_rotation,
                           a->v + t * r->v.token + head * r->v.head, (size_t)l->v_size);
             }
         }

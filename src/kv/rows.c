@@ -46,8 +46,8 @@ INLINE copy_k(int put, const struct qr_kv_layout *l, unsigned char *block, int t
         copy_cells_k(put, cell, codes, n / 4, stride);
     else if (elem == 2 && l->k_type->interleave == 1)
         copy_strided(put, cell, codes, n, stride, 2);
-    else /* f32, bf16 d pairs, int8 d quads */
-        copy_strided(put, cell, codes, n * elem / 4, stride, 4);
+    else /* f32, bf16 d pairs, int8 d quads, int4 quads of bytes */
+        copy_strided(put, cell, codes, qr_kv_code_bytes(l->k_type, n) / 4, stride, 4);
 }
 
 INLINE copy_v(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
@@ -61,8 +61,8 @@ INLINE copy_v(int put, const struct qr_kv_layout *l, unsigned char *block, int t
         copy_cells_v(put, cell, codes, n);
     else if (l->v_type->bytes == 2) /* bf16 token pairs */
         copy_strided(put, cell, codes, n, 4, 2);
-    else /* int8 token quads */
-        copy_strided(put, cell, codes, n, 4, 1);
+    else /* int8 and int4 token quads */
+        copy_strided(put, cell, codes, qr_kv_code_bytes(l->v_type, n), 4, 1);
 }
 
 /* Row scale of a token; the scales begin at byte `scales` of the block, 0 = none. */
@@ -72,25 +72,46 @@ INLINE copy_scale(int put, unsigned char *block, size_t scales, int token, float
         COPY(put, block + scales + (size_t)token * sizeof *scale, scale, sizeof *scale);
 }
 
+/* Row scale and group scales of a token. Group scales follow the codes of its row. */
+INLINE copy_k_scales(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
+                     unsigned char *codes, float *scale)
+{
+    const size_t n = (size_t)l->k_size, stride = (size_t)l->group * sizeof(uint16_t);
+    copy_scale(put, block, l->k_scales, token, scale);
+    if (l->k_group_scales)
+        copy_strided(put, block + qr_kv_k_group_scale(l, token, 0), codes + n / 2,
+                     n / QR_INT4_GROUP, stride, sizeof(uint16_t));
+}
+
+INLINE copy_v_scales(int put, const struct qr_kv_layout *l, unsigned char *block, int token,
+                     unsigned char *codes, float *scale)
+{
+    const size_t n = (size_t)l->v_size, stride = (size_t)l->group * sizeof(uint16_t);
+    copy_scale(put, block, l->v_scales, token, scale);
+    if (l->v_group_scales)
+        copy_strided(put, block + qr_kv_v_group_scale(l, token, 0), codes + n / 2,
+                     n / QR_INT4_GROUP, stride, sizeof(uint16_t));
+}
+
 void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
                  const void *codes, float scale)
 {
     copy_k(1, layout, block, token, (unsigned char *)codes);
-    copy_scale(1, block, layout->k_scales, token, &scale);
+    copy_k_scales(1, layout, block, token, (unsigned char *)codes, &scale);
 }
 
 void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,
                  const void *codes, float scale)
 {
     copy_v(1, layout, block, token, (unsigned char *)codes);
-    copy_scale(1, block, layout->v_scales, token, &scale);
+    copy_v_scales(1, layout, block, token, (unsigned char *)codes, &scale);
 }
 
 void qr_kv_get_k(const struct qr_kv_layout *layout, const unsigned char *block, int token,
                  void *codes, float *scale)
 {
     copy_k(0, layout, (unsigned char *)block, token, codes);
-    copy_scale(0, (unsigned char *)block, layout->k_scales, token, scale);
+    copy_k_scales(0, layout, (unsigned char *)block, token, codes, scale);
 }
 
 void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, int token,
@@ -101,7 +122,7 @@ void qr_kv_get_v(const struct qr_kv_layout *layout, const unsigned char *block, 
         return;
     }
     copy_v(0, layout, (unsigned char *)block, token, codes);
-    copy_scale(0, (unsigned char *)block, layout->v_scales, token, scale);
+    copy_v_scales(0, layout, (unsigned char *)block, token, codes, scale);
 }
 
 void qr_kv_zero_padding(const struct qr_kv_layout *layout, void *codes)

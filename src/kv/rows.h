@@ -11,9 +11,9 @@ struct qr_kv_row {
 };
 
 /* Store (put) or load (get) one row. codes: k_size elements of k_dtype, or v_padded elements of
- * v_dtype. token: index in the block. scale: row scale; ignored by put and not written by get if
- * the dtype has no row scales. Latent groups: V cannot be stored, and qr_kv_get_v loads all k_size
- * elements of the key. */
+ * v_dtype; of int4, the group scales follow. token: index in the block. scale: row
+ * scale; ignored by put and not written by get if the dtype has no row scales. Latent groups: V
+ * cannot be stored, and qr_kv_get_v loads all k_size elements of the key. */
 void qr_kv_put_k(const struct qr_kv_layout *layout, unsigned char *block, int token,
                  const void *codes, float scale);
 void qr_kv_put_v(const struct qr_kv_layout *layout, unsigned char *block, int token,

@@ -13,12 +13,12 @@ struct row_sizes {
 
 static struct row_sizes sizes_of(const struct qr_kv_layout *l)
 {
-    struct row_sizes s = { .k = (size_t)l->k_size * l->k_type->bytes };
+    struct row_sizes s = { .k = qr_kv_row_bytes(l->k_type, (size_t)l->k_size) };
     if (l->k_type->scaling == QR_KV_ROW_SCALE)
         s.k_scale = sizeof(float);
     if (l->latent)
         return s;
-    s.v = (size_t)l->v_size * l->v_type->bytes;
+    s.v = qr_kv_row_bytes(l->v_type, (size_t)l->v_size);
     if (l->v_type->scaling == QR_KV_ROW_SCALE)
         s.v_scale = sizeof(float);
     return s;
@@ -81,7 +81,7 @@ static inline __attribute__((always_inline)) size_t copy_vectors_k(int put,
     const bool pairs = l->k_type->bytes == 2 && l->k_type->interleave == 1;
     const size_t n_units = row_bytes / 4, step = pairs ? 8 : 4, stride = l->k_step_bytes;
     size_t i = 0;
-    if (l->k_plain || token % 16 || (!pairs && n_units % 4))
+    if (l->k_plain || l->k_group_scales || token % 16 || (!pairs && n_units % 4))
         return 0;
     for (unsigned char *cells = NULL; i + step <= n; i += step) {
         cells = i % 16 ? cells + 16 : block + qr_kv_k_offset(l, token + (int)i, 0);
@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) size_t copy_vectors_v(int put,
     const size_t interleave = (size_t)l->v_type->interleave,
                  step = interleave == 1 ? 16 : interleave;
     size_t i = 0;
-    if (l->v_plain || token % 16 || l->v_padded != l->v_size)
+    if (l->v_plain || l->v_group_scales || token % 16 || l->v_padded != l->v_size)
         return 0;
     for (unsigned char *cells = NULL; i + step <= n; i += step) {
         cells = i % 16 ? cells + l->v_step_bytes : block + qr_kv_v_offset(l, token + (int)i, 0);

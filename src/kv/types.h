@@ -11,7 +11,9 @@
 struct qr_kv_group {
     struct qr_kv_layout layout;
     uint32_t n_layers, n_kv_heads, n_blocks;
-    uint32_t window;          /* tokens; 0 = full attention */
+    uint32_t window; /* tokens; 0 = full attention */
+    /* elements of a block of the Walsh-Hadamard transform of keys and values; 0 = none */
+    uint32_t k_rotation, v_rotation;
     size_t offset;            /* bytes from the pool's start */
     unsigned char *base;      /* pool + offset; order [layer][kv_head][block] */
     size_t head_bytes;        /* n_blocks blocks of one head */

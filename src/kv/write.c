@@ -93,8 +93,10 @@ static size_t write_side(const struct write_run *r, enum side side, uint32_t hea
 {
     const struct quire_kv_write_args *a = r->args;
     const struct qr_kernels *kernels = r->kv->kernels;
-    const struct qr_kv_layout *l = &r->kv->groups[a->group].layout;
+    const struct qr_kv_group *g = &r->kv->groups[a->group];
+    const struct qr_kv_layout *l = &g->layout;
     const bool v = side == VALUES;
+    const size_t rotation = v ? g->v_rotation : g->k_rotation;
     const struct qr_kv_strides *stride = v ? &r->v : &r->k;
     const struct qr_kv_dtype *type = v ? l->v_type : l->k_type;
     const size_t elem = qr_kv_dtype(a->dtype)->bytes, n = (size_t)(v ? l->v_size : l->k_size);
@@ -112,6 +114,12 @@ static size_t write_side(const struct write_run *r, enum side side, uint32_t hea
             continue;
         const char *from = rows + (t * stride->token + head * stride->head) * elem;
         const float *row = row_as_f32(kernels, a->dtype, from, n, buffer);
+        if (rotation) {
+            if (row != buffer)
+                memcpy(buffer, row, n * sizeof *buffer);
+            kernels->hadamard(buffer, rotation, n);
+            row = buffer;
+        }
         clipped += type->quantize(kernels, codes.bytes, row, &scale, n);
         if (v)
             qr_kv_put_v(l, block, token, codes.bytes, scale);

@@ -97,6 +97,10 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
 }
+static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+{
+    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
+}
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
 {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VEC_NEON 1
 typedef float32x4_t vf32;
 typedef int32x4_t vi32;
 typedef uint32x4_t vm32; /* all ones or all zeros per lane */
@@ -100,6 +101,10 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
     const int16x4_t h = vmovn_s32(v);
     const int32_t t = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(h, h))), 0);
     memcpy(p, &t, sizeof t);
+}
+static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+{
+    vi32_store_s8((int8_t *)p, v); /* keeps the low byte of each lane */
 }
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)

@@ -182,6 +182,8 @@ void QR_KERNEL(dequantize_int8)(float *restrict dst, const int8_t *restrict src,
         dst[i] = (float)src[i] * scale;
 }
 
+#include "template/kv_int4_tpl.h"
+
 void QR_KERNEL(init_kv)(struct qr_kernels *k)
 {
     QR_SET(k, quantize_bf16);
@@ -194,4 +196,7 @@ void QR_KERNEL(init_kv)(struct qr_kernels *k)
     QR_SET(k, dequantize_fp8_e4m3);
     QR_SET(k, dequantize_fp8_e5m2);
     QR_SET(k, dequantize_int8);
+    QR_SET(k, quantize_int4);
+    QR_SET(k, dequantize_int4);
+    QR_SET(k, hadamard);
 }

@@ -239,10 +239,14 @@ pass_if "--prompt-cache does not replace a file of another kind" grep -q "not a 
 run "$@" $common --prompt-cache "$folder/none/prompts" "Once upon a time"
 pass_if "--prompt-cache in a missing folder: success" status_is 0
 pass_if "--prompt-cache in a missing folder: a warning" err_has "is not written"
-for type in f32 bf16 f16 fp8 fp8_e5m2 int8; do
+for type in f32 bf16 f16 fp8 fp8_e5m2 int8 int4; do
     run "$@" $common -ctk $type -ctv $type "Once upon a time"
     pass_if "-ctk $type: success" status_is 0
 done
+run "$@" $common -ctv int4 --rotate-values "Once upon a time"
+pass_if "--rotate-values: success" status_is 0
+run "$@" $common --rotate-values "Once upon a time"
+pass_if "--rotate-values without int4 values: a message" err_has "values are f16, not int4"
 run "$@" $common --compute f32 "Once upon a time"
 pass_if "--compute f32: success" status_is 0
 "$program" "$@" $common hello >/dev/full 2>"$folder/err"

@@ -124,6 +124,14 @@ kv)
     for kv in f16 bf16 int8 fp8_e4m3 fp8_e5m2; do
         for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${isa[@]}" --kv $kv "$golden/$f"; done
     done
+    # int4 needs heads of a multiple of 32
+    for f in llama_h256 mistral qwen3 gemma gemma2_q32 gemma3_text phi3; do
+        for compute in f32 native; do
+            check "$eval" golden "${isa[@]}" --compute $compute --kv int4 "$golden/$f"
+            check "$eval" golden "${isa[@]}" --compute $compute --kv int4 --kv-rotate kv "$golden/$f"
+            check "$eval" golden "${isa[@]}" --compute $compute -ctk int8 -ctv int4 "$golden/$f"
+        done
+    done
     ;;
 gguf)
     for f in $families; do gguf_files "$f"; done

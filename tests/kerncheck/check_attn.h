@@ -10,6 +10,10 @@ uint64_t attn_random_visible(struct kc_env *env);
 void attn_check_unpack(struct kc_env *env, kc_fn fn);
 void attn_check_qk_codes(struct kc_env *env, kc_fn fn);
 void attn_check_pv_codes(struct kc_env *env, kc_fn fn);
+void attn_check_quantize_q_int4(struct kc_env *env, kc_fn fn);
+void attn_check_qk_int4(struct kc_env *env, kc_fn fn);
+void attn_check_pv_int4(struct kc_env *env, kc_fn fn);
+void attn_check_unpack_int4(struct kc_env *env, kc_fn fn);
 void attn_check_softmax(struct kc_env *env, kc_fn fn);
 void attn_check_merge(struct kc_env *env, kc_fn fn);
 

@@ -33,6 +33,7 @@ struct kc_checker {
 extern const struct kc_checker kc_checkers_ops[];
 extern const struct kc_checker kc_checkers_recurrent[];
 extern const struct kc_checker kc_checkers_kv[];
+extern const struct kc_checker kc_checkers_kv_int4[];
 extern const struct kc_checker kc_checkers_attn[];
 extern const struct kc_checker kc_checkers_linear[];
 extern const struct kc_checker kc_checkers_lora[];

@@ -143,7 +143,7 @@ static uint32_t check_caps(int level)
                       caps.head_size_min == (generic ? 1 : 8) && caps.head_size_max == MAX_HEAD &&
                       caps.head_size_step == (generic ? 1 : 8) &&
                       caps.any_head_size_max == MAX_HEAD && caps.block_size_step == 16 &&
-                      caps.block_size_max == 65536 && caps.kv_dtypes == (1u << N_DTYPES) - 1 &&
+                      caps.block_size_max == 65536 && caps.kv_dtypes == (2u << N_DTYPES) - 1 &&
                       caps.kinds == (1u << N_KINDS) - 1 && caps.native_dot;
     if (!ok)
         printf("FAILED capabilities of %s: %s\n", name, err.msg);

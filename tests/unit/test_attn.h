@@ -29,13 +29,10 @@ static inline uint32_t problem_random(void)
 }
 static inline uint32_t problem_below(uint32_t n) { return problem_random() % n; }
 
-/* Any KV dtype. */
+/* Any KV dtype that has no condition on head sizes. Tests of int4: test_attn_int4.c. */
 static inline enum quire_kv_dtype problem_dtype(void)
 {
-    uint32_t n = 0;
-    while (quire_kv_dtype_name((enum quire_kv_dtype)n))
-        n++;
-    return (enum quire_kv_dtype)problem_below(n);
+    return (enum quire_kv_dtype)problem_below(QUIRE_KV_INT4);
 }
 static inline float problem_uniform(float lo, float hi)
 {
@@ -48,6 +45,7 @@ static inline float problem_uniform(float lo, float hi)
 struct problem {
     struct quire_attention_config config;
     enum quire_kv_dtype k_dtype, v_dtype;
+    uint32_t rotation; /* QUIRE_KV_ROTATE_K, QUIRE_KV_ROTATE_V */
     float k_scale, v_scale;
     uint32_t n_seqs, n_rows;
     uint32_t len[MAX_PROBLEM_SEQS], first[MAX_PROBLEM_SEQS];
@@ -183,7 +181,10 @@ static inline struct quire_threads *make_threads(uint32_t n)
 static inline void testbed_poison(const struct testbed *st, const struct problem *s,
                                   uint32_t block_size)
 {
-    const enum quire_kv_dtype dtypes[] = { s->k_dtype, s->v_dtype };
+    /* int4 is no type of tensors: NaN of f32 become groups with a scale of NaN */
+    const enum quire_kv_dtype dtypes[] = { s->k_dtype == QUIRE_KV_INT4 ? QUIRE_KV_F32 : s->k_dtype,
+                                           s->v_dtype == QUIRE_KV_INT4 ? QUIRE_KV_F32
+                                                                       : s->v_dtype };
     if (!st->latent && (dtypes[0] != dtypes[1] || problem_v_size(s) != s->config.head_size))
         return; /* a plain tensor has one dtype and size */
     const size_t elem = dtypes[0] == QUIRE_KV_F32                                 ? 4
@@ -229,7 +230,8 @@ static inline void testbed_pool(struct testbed *st, const struct problem *s,
                                                  .v_scale = &s->v_scale,
                                                  .n_k_scales = 1,
                                                  .n_v_scales = r->latent ? 0 : 1,
-                                                 .flags = r->latent ? QUIRE_KV_LATENT : 0 };
+                                                 .flags = s->rotation |
+                                                          (r->latent ? QUIRE_KV_LATENT : 0) };
     const struct quire_kv_params config = {
         .struct_size = sizeof config, .block_size = r->block_size, .groups = &group, .n_groups = 1
     };

@@ -123,7 +123,7 @@ static void bad_groups(void **state)
     BAD_GROUP(v_head_size, (uint32_t)-8, QUIRE_E_INVALID_ARG, "groups[1].v_head_size");
     BAD_GROUP(n_blocks, 0, QUIRE_E_INVALID_ARG, "groups[1].n_blocks");
     BAD_GROUP(n_blocks, 1u << 31, QUIRE_E_INVALID_ARG, "groups[1].n_blocks");
-    BAD_GROUP(k_dtype, (enum quire_kv_dtype)6, QUIRE_E_INVALID_ARG, "groups[1].k_dtype");
+    BAD_GROUP(k_dtype, (enum quire_kv_dtype)7, QUIRE_E_INVALID_ARG, "groups[1].k_dtype");
     BAD_GROUP(v_dtype, (enum quire_kv_dtype) - 1, QUIRE_E_INVALID_ARG, "groups[1].v_dtype");
     BAD_GROUP(reserved[4], 1, QUIRE_E_INVALID_ARG, "groups[1].reserved[4]");
     BAD_GROUP(n_k_scales, 1, QUIRE_E_INVALID_ARG, "groups[1].k_scale is NULL");
@@ -252,7 +252,12 @@ static void dtype_names(void **state)
     assert_status(QUIRE_OK, quire_kv_dtype_parse("q8", &d, NULL));
     assert_int_equal(d, QUIRE_KV_INT8);
     assert_null(quire_kv_dtype_name((enum quire_kv_dtype)99));
-    assert_fails(QUIRE_E_INVALID_ARG, "fp8_e5m2 or int8", quire_kv_dtype_parse("q4_0", &d, &err));
+    assert_status(QUIRE_OK, quire_kv_dtype_parse("q4_0", &d, NULL));
+    assert_int_equal(d, QUIRE_KV_INT4);
+    assert_status(QUIRE_OK, quire_kv_dtype_parse("int4", &d, NULL));
+    assert_int_equal(d, QUIRE_KV_INT4);
+    assert_string_equal(quire_kv_dtype_name(QUIRE_KV_INT4), "int4");
+    assert_fails(QUIRE_E_INVALID_ARG, "or int4 (or q4_0)", quire_kv_dtype_parse("q5_0", &d, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "\"\"", quire_kv_dtype_parse("", &d, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "name", quire_kv_dtype_parse(NULL, &d, &err));
     assert_fails(QUIRE_E_INVALID_ARG, "out", quire_kv_dtype_parse("f32", NULL, &err));

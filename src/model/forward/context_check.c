@@ -21,7 +21,7 @@ static quire_status check_cache(const struct quire_model *m, const struct quire_
         QR_TRY(quire_kv_get_group(kv, i, &g, err));
         if (g.n_layers != want->n_layers || g.n_kv_heads != want->n_kv_heads ||
             g.head_size != want->head_size || g.v_head_size != want->v_head_size ||
-            g.flags != want->flags)
+            (g.flags ^ want->flags) & QUIRE_KV_LATENT)
             return qr_fail(
                 err, QUIRE_E_MISMATCH,
                 "params.kv group %u is %u layers x %u heads x %u%s, the model needs %u x %u x %u%s",

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_int4.c - attention over int4 tiles for avx2_vnni. */
+#include "simd/vec_avx2.h"
+/* int4_dot.h builds on the vec header */
+#include "simd/int4_dot.h"
+#define QR_ISA avx2_vnni
+#include "template/attn_int4_tpl.h"
+
+void qr_init_attn_avx2_vnni(struct qr_kernels *k)
+{
+    QR_SET_KERNEL(k, attn_quantize_q_int4, avx2_vnni);
+    QR_SET_KERNEL(k, attn_qk_int4, avx2_vnni);
+    QR_SET_KERNEL(k, attn_pv_int4, avx2_vnni);
+    QR_SET_KERNEL(k, attn_unpack_int4, avx2_vnni);
+}

@@ -1,0 +1,7 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_int4.c - attention over int4 tiles for neon. */
+#include "simd/vec_neon.h"
+/* int4_dot.h builds on the vec header */
+#include "simd/int4_dot.h"
+#define QR_ISA neon
+#include "template/attn_int4_tpl.h"

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attn_int4_tpl.h - attention over int4 tiles with integer products, over vec_*.h.
+ *
+ * Needs a vec_*.h, int4_dot.h and QR_ISA. A group of 32 values is four steps of K, whose lanes are
+ * tokens, and a cell of 64 bytes of each token quad of V, whose lanes are values. The low codes of
+ * a byte are values 0 .. 15 of the group, the high codes values 16 .. 31. */
+#include "simd/prefetch.h"
+#include "template/common_tpl.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    I4_GROUP = QR_INT4_GROUP,
+    I4_ZERO = 8,           /* code of 0 */
+    I4_CELL = 64,          /* bytes */
+    I4_VECS = 16 / VF32_N, /* vectors of 16 lanes */
+    I4_BYTES = 4 * VF32_N, /* of a vector */
+    I4_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 2 : 4,
+    I4_COLUMNS = QR_INSTRUMENTED || VF32_N < 16 ? 1 : 4, /* of a register tile of K */
+};
+
+QR_INLINE vi32 i4_quad_at(const void *p)
+{
+    int32_t x;
+    memcpy(&x, p, sizeof x);
+    return vi32_set1(x);
+}
+
+QR_INLINE float i4_f32_at(const uint8_t *p)
+{
+    float x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* ---- queries */
+
+void QR_KERNEL(attn_quantize_q_int4)(uint8_t *dst, const float *src, size_t n)
+{
+    const float round = 0x1.8p23f; /* rounds to nearest even, into the lowest bits of the sum */
+    for (size_t g = 0; g < n / I4_GROUP; g++) {
+        const float *x = src + g * I4_GROUP;
+        uint32_t bits[I4_GROUP], max = 0;
+        float amax, scale = NAN, inverse = 0;
+        int8_t codes[I4_GROUP];
+        int32_t sum = 0;
+        memcpy(bits, x, sizeof bits);
+        for (int i = 0; i < I4_GROUP; i++)
+            max = (bits[i] & 0x7fffffff) > max ? bits[i] & 0x7fffffff : max;
+        memcpy(&amax, &max, sizeof amax);
+        memset(codes, 0, sizeof codes);
+        if (max < 0x7f800000)
+            scale = amax < 0x1p-100f ? 0 : amax / 127;
+        if (scale > 0) {
+            inverse = 127 / amax;
+            for (int i = 0; i < I4_GROUP; i++) {
+                const float y = x[i] * inverse + round;
+                int32_t c;
+                memcpy(&c, &y, sizeof c);
+                codes[i] = (int8_t)(c & 0xff);
+                sum += codes[i];
+            }
+        }
+        const int32_t offset = -I4_ZERO * sum;
+        memcpy(dst + g * I4_GROUP, codes, sizeof codes);
+        memcpy(dst + n + g * sizeof scale, &scale, sizeof scale);
+        memcpy(dst + n + (n / I4_GROUP + g) * sizeof offset, &offset, sizeof offset);
+    }
+}
+
+/* ---- scores */
+
+/* Adds the products of group g to the scores of `rows` rows and `columns` columns from c on. */
+QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, float *s, size_t g,
+                           int c, int rows, int columns, const uint8_t *next)
+{
+    const size_t n = (size_t)a->head_size, q_stride = qr_int4_query_bytes(n);
+    int4_sum sum[I4_ROWS][I4_COLUMNS * I4_VECS];
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < columns * I4_VECS; v++)
+            sum[r][v] = int4_zero();
+    }
+    const uint8_t *code = q + g * I4_GROUP;
+    const size_t at = g * 4 * a->k_stride;
+    QR_UNROLL_8 (int i = 0; i < 4; i++, code += 4) {
+        QR_UNROLL_8 (int u = 0; u < columns; u++) {
+            const uint8_t *k = (const uint8_t *)a->k[c + u] + at + (size_t)i * a->k_stride;
+            qr_prefetch_l1(next + (i * columns + u) * I4_CELL);
+            QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
+                const vi32 bytes = vi32_load(k + v * I4_BYTES);
+                const vi32 low = int4_low(bytes), high = int4_high(bytes);
+                QR_UNROLL_8 (int r = 0; r < rows; r++) {
+                    int4_sum *to = &sum[r][u * I4_VECS + v];
+                    *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride));
+                    *to = int4_add_q(*to, high, i4_quad_at(code + (size_t)r * q_stride + 16));
+                }
+            }
+        }
+    }
+    QR_UNROLL_8 (int u = 0; u < columns; u++) {
+        const uint8_t *scales = (const uint8_t *)a->k_scale[c + u] + g * a->k_scale_stride;
+        QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
+            const vf32 k_scale =
+                vf32_load_bf16((const uint16_t *)(const void *)scales + v * VF32_N);
+            QR_UNROLL_8 (int r = 0; r < rows; r++) {
+                const uint8_t *scale = q + (size_t)r * q_stride + n + g * sizeof(float);
+                const vi32 offset = i4_quad_at(scale + n / I4_GROUP * sizeof(float));
+                const vf32 f = vf32_mul(vf32_set1(i4_f32_at(scale)), k_scale);
+                float *to = s + r * QR_TILE_KEYS + (c + u) * QR_COLUMN_KEYS + v * VF32_N;
+                const vf32 old = g ? vf32_load(to) : vf32_zero();
+                const vi32 total = vi32_add(int4_sum_q(sum[r][u * I4_VECS + v]), offset);
+                vf32_store(to, vf32_fma(vf32_from_i32(total), f, old));
+            }
+        }
+    }
+}
+
+QR_INLINE void i4_qk_rows(const struct qr_attn_qk_args *a, size_t row, int rows)
+{
+    const size_t n = (size_t)a->head_size, groups = n / I4_GROUP;
+    const uint8_t *q = (const uint8_t *)a->q + row * qr_int4_query_bytes(n);
+    const uint8_t *next = a->next ? a->next : q;
+    float *s = a->s + row * QR_TILE_KEYS;
+    const bool all = a->k[0] && a->k[1] && a->k[2] && a->k[3];
+    if ((int)I4_COLUMNS == (int)QR_TILE_COLUMNS && all) {
+        for (size_t g = 0; g < groups; g++)
+            i4_qk_group(a, q, s, g, 0, rows, I4_COLUMNS,
+                        a->next ? next + g * 4 * QR_TILE_COLUMNS * I4_CELL : q);
+        return;
+    }
+    for (int c = 0; c < QR_TILE_COLUMNS; c++)
+        for (size_t g = 0; a->k[c] && g < groups; g++)
+            i4_qk_group(a, q, s, g, c, rows, 1,
+                        a->next ? next + (g * QR_TILE_COLUMNS + (size_t)c) * 4 * I4_CELL : q);
+}
+
+/* Rows of the next register tile when `left` rows remain, which are divided evenly. */
+QR_INLINE int i4_share(int left)
+{
+    const int tiles = (left + I4_ROWS - 1) / I4_ROWS;
+    return (left + tiles - 1) / tiles;
+}
+
+#define I4_CASE(fn, n)                                                                             \
+    case n:                                                                                        \
+        if (n <= I4_ROWS)                                                                          \
+            fn(a, (size_t)row, n);                                                                 \
+        break;
+#define I4_ALL(fn)                                                                                 \
+    for (int row = 0, rows; row < a->n_rows; row += rows) {                                        \
+        rows = i4_share(a->n_rows - row);                                                          \
+        switch (rows) {                                                                            \
+            I4_CASE(fn, 1)                                                                         \
+            I4_CASE(fn, 2)                                                                         \
+            I4_CASE(fn, 3)                                                                         \
+            I4_CASE(fn, 4)                                                                         \
+        }                                                                                          \
+    }
+
+/* clang-format off */
+void QR_KERNEL(attn_qk_int4)(const struct qr_attn_qk_args *a)
+{
+    I4_ALL(i4_qk_rows)
+}
+/* clang-format on */
+
+/* ---- values */
+
+/* Weights of `rows` rows for one group of values, rounded to 8 bits. */
+struct i4_weights {
+    uint8_t codes[I4_ROWS][QR_TILE_KEYS];
+    float factor[I4_ROWS]; /* of the sums of products */
+    int32_t offset[I4_ROWS];
+};
+
+enum { I4_TILE_VECS = QR_TILE_KEYS / VF32_N };
+
+/* Scales of the 64 values of group g, 0 where the column is NULL. */
+QR_INLINE void i4_load_scales(const struct qr_attn_pv_args *a, size_t g, vf32 scales[I4_TILE_VECS])
+{
+    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
+        const int c = i / I4_VECS;
+        const uint8_t *p = (const uint8_t *)a->v_scale[c] + g * a->v_scale_stride;
+        scales[i] = vf32_zero();
+        if (a->v[c])
+            scales[i] = vf32_load_bf16((const uint16_t *)(const void *)p + i % I4_VECS * VF32_N);
+    }
+}
+
+/* Rounds the weights w of one row. */
+QR_INLINE void i4_round_weights(struct i4_weights *to, int r, const vf32 w[I4_TILE_VECS])
+{
+    const vi32 magnitude = vi32_set1(0x7fffffff);
+    vi32 most = vi32_zero(), sum = vi32_zero();
+    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) /* NaN and infinity are above all numbers */
+        most = vi32_max(most, vi32_and(vi32_bits(w[i]), magnitude));
+    const int32_t top = vi32_top(most);
+    float amax, inverse = 0;
+    memcpy(&amax, &top, sizeof amax);
+    to->factor[r] = top >= 0x7f800000 ? NAN : amax < 0x1p-100f ? 0 : amax / 255;
+    if (!(to->factor[r] > 0)) {
+        memset(to->codes[r], 0, sizeof to->codes[r]);
+        to->offset[r] = 0;
+        return;
+    }
+    inverse = 255 / amax;
+    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
+        const vi32 code = vi32_round(vf32_mul(w[i], vf32_set1(inverse)));
+        sum = vi32_add(sum, code);
+        vi32_store_u8(to->codes[r] + i * VF32_N, code);
+    }
+    to->offset[r] = -I4_ZERO * vi32_total(sum);
+}
+
+QR_INLINE void i4_make_weights(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
+                               struct i4_weights *to)
+{
+    vf32 scales[I4_TILE_VECS], w[I4_TILE_VECS];
+    i4_load_scales(a, g, scales);
+    for (int r = 0; r < rows; r++) {
+        const uint64_t visible = a->visible[row + (size_t)r];
+        const float *p = (const float *)a->p + (row + (size_t)r) * QR_TILE_KEYS;
+        QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++)
+            w[i] = vf32_mul(vf32_load(p + i * VF32_N), scales[i]);
+        if (~visible)
+            QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
+                const vm32 seen = vm32_bits((uint32_t)(visible >> (i * VF32_N)));
+                w[i] = vf32_select(seen, w[i], vf32_zero());
+            }
+        i4_round_weights(to, r, w);
+    }
+}
+
+/* Adds the products of a group of values and a column, c, to the sums of the low and high codes. */
+QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, int rows,
+                            const struct i4_weights *w, int4_sum low[I4_ROWS][I4_VECS],
+                            int4_sum high[I4_ROWS][I4_VECS], const uint8_t *next)
+{
+    const uint8_t *at = (const uint8_t *)a->v[c] + g * I4_CELL;
+    QR_UNROLL_8 (int i = 0; i < 4; i++, at += a->v_stride) {
+        qr_prefetch_l1(next + (c * 4 + i) * I4_CELL);
+        QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
+            const vi32 bytes = vi32_load(at + v * I4_BYTES);
+            const vi32 lo = int4_low(bytes), hi = int4_high(bytes);
+            QR_UNROLL_8 (int r = 0; r < rows; r++) {
+                const vi32 x = i4_quad_at(w->codes[r] + c * QR_COLUMN_KEYS + i * 4);
+                low[r][v] = int4_add_w(low[r][v], lo, x);
+                high[r][v] = int4_add_w(high[r][v], hi, x);
+            }
+        }
+    }
+}
+
+/* Products of one group of values with two columns, as 32-bit sums. */
+QR_INLINE void i4_pv_half(const struct qr_attn_pv_args *a, size_t g, int half, int rows,
+                          const struct i4_weights *w, vi32 sum[I4_ROWS][2 * I4_VECS],
+                          const uint8_t *next)
+{
+    int4_sum low[I4_ROWS][I4_VECS], high[I4_ROWS][I4_VECS];
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < I4_VECS; v++)
+            low[r][v] = high[r][v] = int4_zero();
+    }
+    QR_UNROLL_8 (int c = 2 * half; c < 2 * half + 2; c++)
+        if (a->v[c])
+            i4_pv_column(a, g, c, rows, w, low, high, next);
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
+            sum[r][v] = vi32_add(sum[r][v], int4_sum_w(low[r][v]));
+            sum[r][I4_VECS + v] = vi32_add(sum[r][I4_VECS + v], int4_sum_w(high[r][v]));
+        }
+    }
+}
+
+QR_INLINE void i4_pv_group(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
+                           const struct i4_weights *w, const uint8_t *next)
+{
+    vi32 sum[I4_ROWS][2 * I4_VECS];
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        QR_UNROLL_8 (int v = 0; v < 2 * I4_VECS; v++)
+            sum[r][v] = vi32_set1(w->offset[r]);
+    }
+    i4_pv_half(a, g, 0, rows, w, sum, next);
+    i4_pv_half(a, g, 1, rows, w, sum, next);
+    QR_UNROLL_8 (int r = 0; r < rows; r++) {
+        float *o = a->o + (row + (size_t)r) * a->o_stride + g * I4_GROUP;
+        if (a->visible[row + (size_t)r])
+            QR_UNROLL_8 (int v = 0; v < 2 * I4_VECS; v++)
+                vf32_store(o + v * VF32_N,
+                           vf32_fma(vf32_from_i32(sum[r][v]), vf32_set1(w->factor[r]),
+                                    vf32_load(o + v * VF32_N)));
+    }
+}
+
+QR_INLINE void i4_pv_rows(const struct qr_attn_pv_args *a, size_t row, int rows)
+{
+    struct i4_weights w;
+    for (size_t g = 0; g < (size_t)a->v_head_size / I4_GROUP; g++) {
+        i4_make_weights(a, row, g, rows, &w);
+        i4_pv_group(a, row, g, rows, &w,
+                    a->next ? (const uint8_t *)a->next + g * 16 * I4_CELL : w.codes[0]);
+    }
+}
+
+/* clang-format off */
+void QR_KERNEL(attn_pv_int4)(const struct qr_attn_pv_args *a)
+{
+    I4_ALL(i4_pv_rows)
+}
+/* clang-format on */
+
+/* ---- dequantization */
+
+void QR_KERNEL(attn_unpack_int4)(const struct qr_attn_unpack_int4_args *a)
+{
+    enum { COLUMN = QR_COLUMN_KEYS };
+    for (size_t b = 0; b < (size_t)a->n_values / 2; b++) { /* bytes of a token */
+        const size_t d = b / 16 * I4_GROUP + b % 16;
+        const uint8_t *scales = (const uint8_t *)a->scale + b / 16 * a->scale_stride;
+        uint32_t value[2][COLUMN]; /* of d and d + 16 */
+        for (size_t t = 0; t < COLUMN; t++) {
+            const uint8_t code = a->v ? a->src[t / 4 * a->src_stride + b * 4 + t % 4]
+                                      : a->src[b / 4 * a->src_stride + t * 4 + b % 4];
+            uint16_t bits;
+            memcpy(&bits, scales + t * sizeof bits, sizeof bits);
+            const uint32_t wide = (uint32_t)bits << 16;
+            float scale, x[2];
+            memcpy(&scale, &wide, sizeof scale);
+            x[0] = (float)((code & 15) - I4_ZERO) * scale;
+            x[1] = (float)((code >> 4) - I4_ZERO) * scale;
+            memcpy(&value[0][t], &x[0], sizeof x[0]);
+            memcpy(&value[1][t], &x[1], sizeof x[1]);
+        }
+        for (size_t h = 0; h < 2; h++)
+            for (size_t t = 0; t < COLUMN; t++) { /* exact; NaN is quiet */
+                const size_t at = d + h * 16;
+                const size_t to = a->v ? t / 2 * a->dst_stride + at * 2 + t % 2
+                                       : at / 2 * a->dst_stride + t * 2 + at % 2;
+                a->dst[to] = (uint16_t)(value[h][t] >> 16);
+            }
+    }
+}
