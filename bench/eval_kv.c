@@ -314,8 +314,8 @@ static int compare_int4(const struct eval_options *o, const struct text *t, cons
     return code;
 }
 
-static int compare_caches(const struct eval_options *o, const struct text *t, bool int4,
-                          const float *want, float *got)
+static int compare_caches(const struct eval_options *o, const char *scales, const struct text *t,
+                          bool int4, const float *want, float *got)
 {
     struct eval_options x = *o;
     int code = 0;
@@ -327,8 +327,8 @@ static int compare_caches(const struct eval_options *o, const struct text *t, bo
         x.k_dtype = x.v_dtype = (enum quire_kv_dtype)type;
         x.kv_scales = NULL;
         code = compare_cache(&x, t, fp8 ? "model's" : "", want, got);
-        x.kv_scales = o->kv_scales;
-        if (!code && fp8 && x.kv_scales)
+        x.kv_scales = scales;
+        if (!code && fp8 && scales)
             code = compare_cache(&x, t, "file", want, got);
     }
     return code || !int4 ? code : compare_int4(o, t, want, got);
@@ -353,7 +353,7 @@ int eval_kv(const struct eval_options *o)
         code = want && got ? run_text(&x, &t, want, &vocab) : eval_fail("kv", QUIRE_E_NOMEM, NULL);
     }
     if (!code && want && got)
-        code = compare_caches(&x, &t, int4, want, got);
+        code = compare_caches(&x, o->kv_scales, &t, int4, want, got);
     free(want), free(got), free(t.ids);
     return code;
 }

@@ -55,7 +55,8 @@ static struct parts recurrent_parts(const struct qr_model_config *c)
     return (struct parts){ tail, state };
 }
 
-/* Inputs of the convolution over n-gram embeddings, and tokens; returns the new end of the state. */
+/* The last inputs of the convolution over n-gram embeddings, and tokens; returns the new end of the
+ * state. */
 static uint64_t place_ngrams(struct quire_model *m, uint32_t i, uint64_t floats)
 {
     const struct qr_ngram_config *n = &m->config->ngram;

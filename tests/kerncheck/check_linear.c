@@ -306,16 +306,6 @@ static bool check_values(struct kc_env *env, const struct problem *p)
     return true;
 }
 
-/* Whether x[n] and y[n] have the same bits. The sign of a NaN depends on which operand of a fused
- * multiply-add the compiler negates, and counts as equal. */
-static bool same_bits(const float *x, const float *y, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (memcmp(x + i, y + i, sizeof *x) != 0 && !(isnan(x[i]) && isnan(y[i])))
-            return false;
-    return true;
-}
-
 /* Checks that the bits do not depend on the number of rows per call, with one panel per call. */
 static bool check_bits(struct kc_env *env, const struct problem *p, linear_kernel *kernel)
 {
@@ -339,7 +329,7 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
                 kernel(&c);
             }
         for (size_t i = 0; i < a->m; i++)
-            if (!same_bits(b.out + i * a->n, a->out + i * a->out_stride, a->n)) {
+            if (!kc_same_bits(b.out + i * a->n, a->out + i * a->out_stride, a->n)) {
                 kc_fail(env, "row %zu of %zu differs with %zu rows per call, n %zu k %zu", i, a->m,
                         row_counts[t], a->n, a->k);
                 return false;

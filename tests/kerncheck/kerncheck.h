@@ -55,6 +55,10 @@ void kc_release(void); /* frees all */
 /* Whether the bytes around such a buffer, in its own pages, still hold 0xA5. */
 bool kc_intact(const void *buffer);
 
+/* Whether x[n] and y[n] have the same bits. The sign of a NaN depends on which operand of a fused
+ * multiply-add the compiler negates, and counts as equal. */
+bool kc_same_bits(const float *x, const float *y, size_t n);
+
 /* Conversions of the oracle, independent of the library. */
 float kc_bf16_round(float x); /* nearest even */
 uint16_t kc_bf16_bits(float x);

@@ -173,3 +173,11 @@ float kc_fp8_value(uint8_t bits, bool e5m2)
         return small_float(bits, 5, 2, true);
     return (bits & 0x7f) == 0x7f ? NAN : small_float(bits, 4, 3, false);
 }
+
+bool kc_same_bits(const float *x, const float *y, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (memcmp(x + i, y + i, sizeof *x) != 0 && !(isnan(x[i]) && isnan(y[i])))
+            return false;
+    return true;
+}

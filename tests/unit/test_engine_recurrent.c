@@ -8,8 +8,8 @@
 enum { N_JOBS = 60, N_SCHEDULES = 8, N_THREADS = 3, BLOCK = 16 };
 
 /* Convolutions and attention; recurrent layers only; Mamba-2, attention and experts; delta nets;
- * RG-LRU and windows, and attention with convolutions, windows and experts, both folders; compressed
- * keys; delta nets, n-grams and compressed index keys, a folder. */
+ * RG-LRU and windows, and attention with convolutions, windows and experts, both folders;
+ * compressed keys; delta nets, n-grams and compressed index keys, a folder. */
 static const char *const models[] = {
     "../gguf_2026/lfm2-bf16.gguf",
     "../gguf_2026/mamba2-bf16.gguf",

@@ -216,7 +216,7 @@ static void bad_arguments(void **state)
     const enum quire_kv_dtype type = QUIRE_KV_FP8_E4M3;
 #define BAD(text, ...)                                                                             \
     assert_fails(QUIRE_E_INVALID_ARG, text, quire_kv_calibrate_scales(__VA_ARGS__, &err))
-    BAD("dtype 6", (enum quire_kv_dtype)6, amax, 3, scales, 3);
+    BAD("dtype 7", (enum quire_kv_dtype)7, amax, 3, scales, 3);
     BAD("amax is NULL", type, NULL, 3, scales, 3);
     BAD("scales is NULL", type, amax, 3, NULL, 3);
     BAD("n_scales 2", type, amax, 3, scales, 2);

@@ -140,3 +140,16 @@ uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role ro
     const bool shared = qr_role_in_block(cfg, role, layer) && !qr_role_is_low_rank(role);
     return shared ? cfg->layers[layer].block_owner : layer;
 }
+
+bool qr_role_conv_dims(const struct qr_model_config *cfg, enum qr_weight_role role, uint64_t cols,
+                       uint32_t heads, uint64_t dims[3])
+{
+    const struct qr_conv_attention_config *a = &cfg->conv_attention;
+    const bool of_heads = role == QR_W_ATTN_CONV_HEADS;
+    if (role != QR_W_ATTN_CONV && !of_heads)
+        return false;
+    dims[0] = of_heads ? a->head_taps : a->channel_taps;
+    dims[1] = of_heads ? cols / a->head_taps : 1;
+    dims[2] = of_heads ? heads * dims[1] : cols / a->channel_taps;
+    return true;
+}

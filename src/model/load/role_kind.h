@@ -27,4 +27,9 @@ bool qr_role_is_low_rank(enum qr_weight_role role);
 /* The layer whose weight a layer uses: the layer itself, but for those of a shared block. */
 uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer);
 
+/* The stored form of a convolution of attention, [channels][inputs of a channel][taps], whose rows
+ * have `cols` values; heads: those of queries and keys. False: not such a role. */
+bool qr_role_conv_dims(const struct qr_model_config *cfg, enum qr_weight_role role, uint64_t cols,
+                       uint32_t heads, uint64_t dims[3]);
+
 #endif

@@ -433,6 +433,10 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return required_if(l->compress_rate != 0);
     if (role >= QR_W_INDEX_Q && role <= QR_W_INDEX_LAST)
         return l->index == QR_INDEX_OWN ? index_presence(&c->index, role) : QR_ABSENT;
+    if (role >= QR_W_ATTN_LAMBDA_Q1 && role <= QR_W_ATTN_LAMBDA_K2)
+        return required_if(c->differential);
+    if (role >= QR_W_FFN_RESIDUAL_SHIFT && role <= QR_W_FFN_OUT_SHIFT)
+        return required_if(c->residual_affine);
     if (role >= QR_W_ATTN_RESIDUAL_SHIFT && role <= QR_W_ATTN_K_SCALE)
         return conv_attention_presence(c, role);
     switch (role) {
@@ -454,23 +458,13 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return required_if(c->sub_norms);
     case QR_W_ATTN_GATE:
         return required_if(c->attention_gate);
-    case QR_W_ATTN_LAMBDA_Q1:
-    case QR_W_ATTN_LAMBDA_K1:
-    case QR_W_ATTN_LAMBDA_Q2:
-    case QR_W_ATTN_LAMBDA_K2:
-        return required_if(c->differential);
-    case QR_W_ATTN_KEY_DT:
     case QR_W_ATTN_KEY_A:
-        return required_if(c->key_bias);
+    case QR_W_ATTN_KEY_DT:
     case QR_W_ATTN_KEY_DT_BIAS:
-        return required_if(c->key_bias && c->bias.k);
+        return required_if(c->key_bias && (role != QR_W_ATTN_KEY_DT_BIAS || c->bias.k));
     case QR_W_ATTN_RESIDUAL:
     case QR_W_FFN_RESIDUAL:
         return required_if(c->residual_weights);
-    case QR_W_FFN_RESIDUAL_SHIFT:
-    case QR_W_FFN_OUT_SCALE:
-    case QR_W_FFN_OUT_SHIFT:
-        return required_if(c->residual_affine);
     case QR_W_ATTN_REL_BIAS:
         return required_if(c->relative_buckets && (layer == 0 || layer == c->n_layers));
     case QR_W_OUTPUT_NORM:

@@ -138,17 +138,6 @@ static bool tensor_per_expert(const struct qr_name_rule *r)
     return r->role < QR_W_FIRST_LAYER_ROLE || strstr(number + 2, "%u");
 }
 
-/* Convolutions are stored as [channels][inputs of a channel][taps]. */
-static struct shape conv_shape(const struct qr_model_config *c, enum qr_weight_role role,
-                               uint64_t cols, uint32_t heads)
-{
-    const struct qr_conv_attention_config *a = &c->conv_attention;
-    if (role == QR_W_ATTN_CONV)
-        return (struct shape){ 3, { a->channel_taps, 1, cols / a->channel_taps } };
-    const uint64_t dim = cols / a->head_taps;
-    return (struct shape){ 3, { a->head_taps, dim, heads * dim } };
-}
-
 /* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor, and the
  * output projections of all groups of heads, form two dimensions. */
 static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
@@ -157,15 +146,15 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
 {
     const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
     const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
-    const bool latent =
-        slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V || r->role == QR_W_ATTN_O_A;
-    if (r->role == QR_W_ATTN_CONV || r->role == QR_W_ATTN_CONV_HEADS)
-        return conv_shape(&w->config, r->role, cols, stack);
-    if (latent && transposed)
+    const bool heads = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
+    struct shape conv = { .n = 3 };
+    if (qr_role_conv_dims(&w->config, r->role, cols, stack, conv.dims))
+        return conv;
+    if (heads && transposed)
         cols = (uint64_t)w->config.mla.qk_nope_dim + w->config.v_head_dim;
     struct shape s =
         expected_shape(vector, transposed, l->whole, cols, tensor_per_expert(r) ? 0 : stack);
-    if (latent) {
+    if (heads || r->role == QR_W_ATTN_O_A) {
         s.dims[1] *= s.dims[2];
         s.dims[2] = 1;
         s.n = 2;
