@@ -180,10 +180,11 @@ QR_INLINE void i4_load_scales(const struct qr_attn_pv_args *a, size_t g, vf32 sc
 {
     QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
         const int c = i / I4_VECS;
-        const uint8_t *p = (const uint8_t *)a->v_scale[c] + g * a->v_scale_stride;
         scales[i] = vf32_zero();
-        if (a->v[c])
+        if (a->v[c]) {
+            const uint8_t *p = (const uint8_t *)a->v_scale[c] + g * a->v_scale_stride;
             scales[i] = vf32_load_bf16((const uint16_t *)(const void *)p + i % I4_VECS * VF32_N);
+        }
     }
 }
 
