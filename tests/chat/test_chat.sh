@@ -247,6 +247,7 @@ run "$@" $common -ctv int4 --rotate-values "Once upon a time"
 if status_is 0; then
     pass_if "--rotate-values: an answer" grep -q . "$folder/out"
 else # heads of 16
+    pass_if "-ctv int4: status 65" status_is 65
     pass_if "-ctv int4: a message" err_has "v_dtype int4: the head size 16 is not a multiple of 32"
 fi
 run "$@" $common --rotate-values "Once upon a time"
