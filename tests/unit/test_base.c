@@ -212,8 +212,16 @@ static void levels(void **state)
     }
 }
 
+static bool amx_is_built(void)
+{
+    for (int i = 0; quire_cpu_level_name(i); i++)
+        if (strcmp(quire_cpu_level_name(i), "avx512_amx") == 0)
+            return true;
+    return false;
+}
+
 /* Tile registers are requested from the kernel only by quire_cpu_allow_amx, which returns success
- * or the reason for its failure. */
+ * or the reason for its failure. A build of the generic level alone has nothing that uses them. */
 static void amx_permission(void **state)
 {
     (void)state;
@@ -221,7 +229,7 @@ static void amx_permission(void **state)
     assert_false(amx_usable_before_request);
     const quire_status s = quire_cpu_allow_amx(&err);
     assert_true(s == QUIRE_OK || s == QUIRE_E_UNSUPPORTED);
-    assert_int_equal(amx_usable(), s == QUIRE_OK);
+    assert_int_equal(amx_usable(), s == QUIRE_OK && amx_is_built());
     assert_int_equal(err.msg[0] == 0, s == QUIRE_OK);
     assert_status(s, quire_cpu_allow_amx(NULL));
 }
