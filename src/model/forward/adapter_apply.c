@@ -2,6 +2,7 @@
 /* adapter_apply.c - the products of adapters, and of low-rank updates that are part of the model,
  * beside those of the weights. */
 #include "model/forward/adapter_apply.h"
+#include "base/error.h"
 #include "base/threads.h"
 #include "model/load/adapter.h"
 #include "model/load/low_rank.h"
@@ -57,6 +58,7 @@ static void run_own_unit(const struct qr_step *s, const struct qr_adapter_site *
                          const float *x, size_t x_stride)
 {
     const struct qr_lora *l = find_own(s, site);
+    QR_INVARIANT(l); /* otherwise count_own_units() counts no unit */
     const size_t chunks = ((size_t)s->n_tokens + UNIT_ROWS - 1) / UNIT_ROWS,
                  first = unit % chunks * UNIT_ROWS, rank = unit / chunks * QR_LORA_PANEL,
                  stride = s->ctx->own_rank;

@@ -89,8 +89,8 @@ static quire_status read_shape(struct qr_quantized_build *b)
     int64_t number;
     QR_TRY(qr_quantized_need(b, ".weight_shape", QR_DTYPE_BIT(I64) | QR_DTYPE_BIT(I32), &number,
                              &shape));
-    int64_t wide[2];
-    int32_t narrow[2];
+    int64_t wide[2] = { 0 };
+    int32_t narrow[2] = { 0 };
     const bool is_wide = shape->dtype == QR_DTYPE_I64;
     if (shape->bytes != (is_wide ? sizeof wide : sizeof narrow))
         return qr_quantized_bad(b, shape, "is not a list of two integers");
