@@ -18,7 +18,7 @@ void qr_hyper_begin(const struct qr_step *s, const struct quire_team *team);
 
 /* The residual stream becomes the mixture that a sublayer of layer i, or the output, reads. Also
  * computes the weights of the sublayer's output. */
-void qr_hyper_read(const struct qr_step *s, uint32_t i, enum qr_hyper_site site,
+void qr_hyper_read(const struct qr_step *s, uint32_t i, enum qr_hyper_site at,
                    const struct quire_team *team);
 
 /* Adds the output of the sublayer to each stream, times its weight. */

@@ -99,15 +99,15 @@ quire_status qr_input_sums_create(const struct quire_model *model, struct qr_inp
     return QUIRE_OK;
 }
 
-void qr_input_sums_free(struct qr_input_sums *m)
+void qr_input_sums_free(struct qr_input_sums *sums)
 {
-    if (!m)
+    if (!sums)
         return;
-    const struct quire_allocator *a = m->allocator;
-    qr_free(a, m->entries, m->size, sizeof *m->entries);
-    qr_free(a, m->sums, m->n_sums + 1, sizeof *m->sums);
-    qr_free(a, m->row, m->widest + 1, sizeof *m->row);
-    qr_free(a, m, 1, sizeof *m);
+    const struct quire_allocator *a = sums->allocator;
+    qr_free(a, sums->entries, sums->size, sizeof *sums->entries);
+    qr_free(a, sums->sums, sums->n_sums + 1, sizeof *sums->sums);
+    qr_free(a, sums->row, sums->widest + 1, sizeof *sums->row);
+    qr_free(a, sums, 1, sizeof *sums);
 }
 
 void qr_input_sums_attach(struct quire_context *context, struct qr_input_sums *sums)
@@ -115,10 +115,10 @@ void qr_input_sums_attach(struct quire_context *context, struct qr_input_sums *s
     context->input_sums = sums;
 }
 
-const float *qr_input_sums_get(const struct qr_input_sums *m, const struct qr_packed *w,
+const float *qr_input_sums_get(const struct qr_input_sums *sums, const struct qr_packed *w,
                                uint64_t *n_rows)
 {
-    const struct entry *e = find(m, w);
+    const struct entry *e = find(sums, w);
     *n_rows = e->w ? e->n_rows : 0;
     return e->w ? e->sums : NULL;
 }

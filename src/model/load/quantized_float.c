@@ -162,6 +162,7 @@ static quire_status nf4_scales(struct qr_quantized_build *b, const struct nf4_st
 {
     struct qr_quantized_tensor *q = b->out;
     const struct qr_safetensor *scales, *nested;
+    QR_INVARIANT(s->block); /* parse_nf4_state() refuses 0 */
     const uint64_t n = (q->rows * q->columns - 1) / s->block + 1;
     QR_TRY(qr_quantized_need(b, ".absmax", s->nested ? QR_DTYPE_BIT(U8) : QR_DTYPE_BIT(F32),
                              &q->scales, &scales));
@@ -183,14 +184,18 @@ quire_status qr_quantized_nf4(struct qr_quantized_build *b, const struct qr_safe
     struct qr_quantized_tensor *q = b->out;
     struct nf4_state s = { 0 };
     const struct qr_safetensor *weight;
-    const float *map;
+    const float *map = NULL;
     QR_TRY(read_nf4_state(b, state, (size_t)q->codes, &s));
     b->base_size += strlen(".weight");
     QR_TRY(qr_quantized_need(b, "", QR_DTYPE_BIT(U8), &q->codes, &weight));
     if (weight->bytes != q->rows * q->columns / 2)
         return qr_quantized_bad(b, weight, "has not as many codes as its quant_state says");
     QR_TRY(read_map(b, ".quant_map", 16, &map));
-    if (memcmp(map, nf4, sizeof nf4) != 0)
+    QR_INVARIANT(map);
+    size_t same = 0;
+    while (same < 16 && map[same] == nf4[same])
+        same++;
+    if (same < 16)
         return qr_fail(b->err, QUIRE_E_UNSUPPORTED,
                        "tensor %.70s.quant_map differs from the values of NF4", q->name);
     q->group = s.block;

@@ -73,6 +73,7 @@ static quire_status row_scales(struct qr_quantized_build *b, unsigned bits)
     const uint64_t groups = one ? 1 : scales->n_dims == 2 ? scales->shape[1] : 0;
     if (!one)
         QR_TRY(qr_quantized_shape(b, scales, t->rows, groups));
+    QR_INVARIANT(groups); /* no dimension of a tensor is 0 */
     t->scale_row = one ? 0 : groups;
     t->scale_group = 1;
     if (t->columns % groups != 0)
