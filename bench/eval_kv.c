@@ -348,8 +348,8 @@ int eval_kv(const struct eval_options *o)
         code = probe(&x, &vocab, &int4);
     if (!code) {
         /* NOLINTNEXTLINE(clang-analyzer-optin.portability.UnixAPI): probe has set vocab */
-        want = malloc(t.n * vocab * sizeof *want);
-        got = malloc(t.n * vocab * sizeof *got);
+        want = calloc(t.n * vocab, sizeof *want);
+        got = calloc(t.n * vocab, sizeof *got);
         code = want && got ? run_text(&x, &t, want, &vocab) : eval_fail("kv", QUIRE_E_NOMEM, NULL);
     }
     if (!code && want && got)

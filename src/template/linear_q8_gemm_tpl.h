@@ -38,6 +38,7 @@ QR_INLINE void linear_q8_next_tile(struct linear_q8_group_args *t, size_t rows)
 #endif
 QR_INLINE size_t linear_q8_tile_rows(int kind)
 {
+    /* NOLINTNEXTLINE(bugprone-branch-clone): most levels have one number for all kinds */
     return (kind & ~LINEAR_Q8_MIN) == LINEAR_Q8_PAIRS * 8 ? LINEAR_Q8_SUM_ROWS : LINEAR_Q8_ROWS;
 }
 
