@@ -303,8 +303,8 @@ static void unpack_quant_row(const struct qr_packed *w, const uint8_t *panel, si
     for (size_t k0 = 0; k0 < w->k; k0 += QR_GROUP_K) {
         const size_t nb = blocks_at(w, k0);
         qr_group_unpack(f, panel, nb, r, &g);
+        /* cppcheck-suppress legacyUninitvar ; it is written there */
         qr_group_dequantize(f, &g, nb, w->order ? values : out + k0);
-        /* cppcheck-suppress legacyUninitvar ; written by qr_group_dequantize() */
         for (size_t k = 0; w->order && k < nb * QR_BLOCK_K; k++)
             out[w->order[k0 + k]] = values[k];
         panel += qr_panel_group_bytes(f, nb);

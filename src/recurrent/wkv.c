@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wkv.c - the recurrence of RWKV-4. Order of operations: docs/numerics.md, R10. */
 #include "recurrent/wkv.h"
+#include "base/error.h"
 
 enum { N = QR_WKV_CHANNELS };
 
@@ -23,6 +24,7 @@ static void run_row(const struct qr_wkv *a, const float *k, const float *v, floa
                     const struct qr_kernels *kernels)
 {
     float x[N], old[N], new[N], top[N];
+    QR_INVARIANT(n > 0);
     for (size_t c = 0; c < n; c++)
         x[c] = a->first[c] + k[c];
     weigh(a->top, x, old, new, top, n, kernels);

@@ -22,7 +22,7 @@ struct qr_wkv {
 };
 
 /* out = (exp(first + k) v + sum of weights times values) / (exp(first + k) + sum of weights); then
- * both sums decay by exp(decay) and add the token with weight exp(k). n <= QR_WKV_CHANNELS. */
+ * both sums decay by exp(decay) and add the token with weight exp(k). 0 < n <= QR_WKV_CHANNELS. */
 void qr_wkv_run(const struct qr_wkv *a, size_t n, const struct qr_kernels *kernels);
 
 #endif
