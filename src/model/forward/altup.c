@@ -152,8 +152,7 @@ void qr_altup_predict(const struct qr_step *s, uint32_t i, const struct quire_te
     const struct qr_model_layer *layer = &m->layers[i];
     const size_t n = m->config->altup.n_streams, width = m->config->hidden_size;
     float *scratch = qr_thread_state(s, team).h;
-    float routed[QR_CONFIG_MAX_STREAMS] = { 0 },
-          coefs[QR_CONFIG_MAX_STREAMS * QR_CONFIG_MAX_STREAMS];
+    float routed[QR_CONFIG_MAX_STREAMS], coefs[QR_CONFIG_MAX_STREAMS * QR_CONFIG_MAX_STREAMS];
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -184,8 +183,8 @@ void qr_altup_correct(const struct qr_step *s, uint32_t i, const struct quire_te
     const struct qr_model_layer *layer = &m->layers[i];
     const struct qr_thread_state t = qr_thread_state(s, team);
     const size_t n = a->n_streams, width = m->config->hidden_size;
-    float routed[QR_CONFIG_MAX_STREAMS] = { 0 }, coefs[QR_CONFIG_MAX_STREAMS];
-    float w[QR_CONFIG_MAX_STREAMS * QR_CONFIG_MAX_STREAMS];
+    float routed[QR_CONFIG_MAX_STREAMS], coefs[QR_CONFIG_MAX_STREAMS];
+    float w[QR_CONFIG_MAX_STREAMS * QR_CONFIG_MAX_STREAMS] = { 0 };
     size_t begin, end;
     for (size_t k = 0; k < n * n; k++) {
         const float v = layer->vec[QR_W_ALTUP_CORRECT][k], clip = a->coef_clip;
