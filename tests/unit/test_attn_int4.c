@@ -25,8 +25,8 @@ enum { N_CACHES = sizeof CACHES / sizeof CACHES[0] };
 static struct problem scene(uint32_t i)
 {
     struct problem s = random_scene();
-    s.config.head_size = 32 * (1 + problem_below(6));
-    s.config.v_head_size = problem_below(3) ? 0 : 32 * (1 + problem_below(4));
+    s.config.head_size = 32 * (1 + problem_below(problem_below(4) ? 2 : 6));
+    s.config.v_head_size = problem_below(3) ? 0 : 32 * (1 + problem_below(3));
     s.config.scale = 1 / sqrtf((float)s.config.head_size);
     s.k_dtype = CACHES[i % N_CACHES].k;
     s.v_dtype = CACHES[i % N_CACHES].v;
@@ -38,9 +38,9 @@ static struct problem scene(uint32_t i)
 static void every_option_in_every_way(void **state)
 {
     (void)state;
-    static const uint32_t lens[] = { 710, 1, 130 };
+    static const uint32_t lens[] = { 530, 1, 70 }; /* more than a span, part of a tile */
     problem_rng = 31;
-    for (uint32_t i = 0; i < 3 * N_CACHES; i++) {
+    for (uint32_t i = 0; i < 2 * N_CACHES; i++) {
         struct problem s = scene(i);
         problem_fill(&s, lens, 3);
         problem_point(&s, problem_below(3) == 0, problem_below(3) == 0);
@@ -51,7 +51,7 @@ static void every_option_in_every_way(void **state)
         check_tail(&s, &want, 1);
         check_tail(&s, &want, 30);
         if (chunks_are_possible(&s.config))
-            check_chunks(&s, &want, 333, 64);
+            check_chunks(&s, &want, 301, 64);
         result_free(&want);
         problem_free(&s);
     }
@@ -60,7 +60,7 @@ static void every_option_in_every_way(void **state)
 static void levels_agree(void **state)
 {
     (void)state;
-    static const uint32_t lens[] = { 190, 17 };
+    static const uint32_t lens[] = { 150, 17 };
     problem_rng = 32;
     for (uint32_t round = 0; round < 3 * N_CACHES; round++) {
         struct problem s = scene(round);
