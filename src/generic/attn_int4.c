@@ -36,11 +36,11 @@ void qr_attn_quantize_q_int4_generic(uint8_t *dst, const float *src, size_t n)
     }
 }
 
-/* Level of value `d` of a token, plus QR_INT4_BIAS. p: its byte. */
-static int level_of(const uint8_t *p, size_t d)
+/* Level of value `d` of a token, plus QR_INT4_BIAS. */
+static int level_of(uint8_t byte, size_t d)
 {
     static const uint8_t levels[] = QR_INT4_LEVELS;
-    return levels[*p >> (d % GROUP / 16 * 4) & 15];
+    return levels[byte >> (d % GROUP / 16 * 4) & 15];
 }
 
 /* Index of the byte of value d in a row of codes. */
@@ -49,12 +49,12 @@ static size_t byte_of(size_t d) { return d / GROUP * 16 + d % 16; }
 QR_MSAN_IGNORED static int k_level(const uint8_t *column, size_t stride, size_t token, size_t d)
 {
     const size_t b = byte_of(d);
-    return level_of(column + b / 4 * stride + token * 4 + b % 4, d);
+    return level_of(column[b / 4 * stride + token * 4 + b % 4], d);
 }
 
 QR_MSAN_IGNORED static int v_level(const uint8_t *column, size_t stride, size_t token, size_t d)
 {
-    return level_of(column + token / 4 * stride + byte_of(d) * 4 + token % 4, d);
+    return level_of(column[token / 4 * stride + byte_of(d) * 4 + token % 4], d);
 }
 
 QR_MSAN_IGNORED static float scale_of(const uint16_t *column, size_t stride, size_t token, size_t g)

@@ -6,6 +6,7 @@
  * a byte are values 0 .. 15 of the group, the high codes values 16 .. 31. */
 #include "simd/prefetch.h"
 #include "template/common_tpl.h"
+#include "template/int4_level_tpl.h"
 #include <math.h>
 #include <string.h>
 
@@ -328,8 +329,8 @@ void QR_KERNEL(attn_unpack_int4)(const struct qr_attn_unpack_int4_args *a)
             const uint32_t wide = (uint32_t)bits << 16;
             float scale, x[2];
             memcpy(&scale, &wide, sizeof scale);
-            x[0] = (float)(I4_LEVELS[code & 15] - QR_INT4_BIAS) * scale;
-            x[1] = (float)(I4_LEVELS[code >> 4] - QR_INT4_BIAS) * scale;
+            x[0] = (float)int4_level(code & 15) * scale;
+            x[1] = (float)int4_level(code >> 4) * scale;
             memcpy(&value[0][t], &x[0], sizeof x[0]);
             memcpy(&value[1][t], &x[1], sizeof x[1]);
         }

@@ -3,6 +3,7 @@
  *
  * Included by kv_convert_tpl.h. The compiler vectorizes the loops over a group. The bits are those
  * of generic/kv_int4.c. */
+#include "template/int4_level_tpl.h"
 
 enum {
     INT4_UNIT = 1 << 19, /* of a float of five significant bits */
@@ -11,7 +12,7 @@ enum {
 };
 
 /* Magnitude of the level nearest to +-a. Comparisons and sums, so that it is vectorized. */
-QR_INLINE float int4_level(float a)
+QR_INLINE float int4_nearest(float a)
 {
     return 1.0f + (a > 2 ? 2.0f : 0.0f) + (a > 4 ? 2.0f : 0.0f) + (a > 6 ? 2.0f : 0.0f) +
            (a > 8.5f ? 3.0f : 0.0f) + (a > 11 ? 2.0f : 0.0f) + (a > 14 ? 4.0f : 0.0f) +
@@ -24,7 +25,7 @@ QR_INLINE float int4_squared_error(const float *magnitude, float scale)
     const float inverse = 1 / scale;
     float error[QR_INT4_GROUP], sum[16];
     for (int i = 0; i < QR_INT4_GROUP; i++) {
-        const float a = magnitude[i] - scale * int4_level(magnitude[i] * inverse);
+        const float a = magnitude[i] - scale * int4_nearest(magnitude[i] * inverse);
         error[i] = a * a;
     }
     for (int i = 0; i < 16; i++)
@@ -103,15 +104,14 @@ size_t QR_KERNEL(quantize_int4)(uint8_t *dst, const float *src, size_t n)
 
 void QR_KERNEL(dequantize_int4)(float *restrict dst, const uint8_t *restrict src, size_t n)
 {
-    static const uint8_t levels[] = QR_INT4_LEVELS;
     for (size_t g = 0; g < n / QR_INT4_GROUP; g++, dst += QR_INT4_GROUP) {
         uint16_t bits;
         memcpy(&bits, src + n / 2 + g * sizeof bits, sizeof bits);
         const float scale = dequantize_one_bf16(bits);
         const uint8_t *codes = src + g * 16;
         for (int i = 0; i < 16; i++) {
-            dst[i] = (float)(levels[codes[i] & 15] - QR_INT4_BIAS) * scale;
-            dst[i + 16] = (float)(levels[codes[i] >> 4] - QR_INT4_BIAS) * scale;
+            dst[i] = (float)int4_level(codes[i] & 15) * scale;
+            dst[i + 16] = (float)int4_level(codes[i] >> 4) * scale;
         }
     }
 }
