@@ -3,9 +3,9 @@
  * vec_*.h.
  *
  * A vec_*.h must be included first. An int4_sum holds the sums of the products of a lane: with
- * signed bytes (int4_add_q, finished by int4_sum_q) or with unsigned bytes (int4_add_w,
- * int4_sum_w). Levels are 0 .. 40: without an instruction for such products two of them are added
- * in 16 bits, 2 * 40 * 255 < 2^15. */
+ * signed bytes (int4_add_q, of two vectors, finished by int4_sum_q) or with unsigned bytes
+ * (int4_add_w, int4_sum_w). Levels are 0 .. 40: without an instruction for such products some of
+ * them are added in 16 bits, 4 * 40 * 127 < 2^15 and 2 * 40 * 255 < 2^15. */
 #ifndef QR_SIMD_INT4_DOT_H
 #define QR_SIMD_INT4_DOT_H
 
@@ -25,11 +25,13 @@ typedef struct {
 } int4_sum;
 
 static inline int4_sum int4_zero(void) { return (int4_sum){ vi32_zero(), vi32_zero() }; }
-static inline int4_sum int4_add_q(int4_sum sum, vi32 levels, vi32 q)
+static inline int4_sum int4_add_q(int4_sum sum, vi32 levels, vi32 q, vi32 levels2, vi32 q2)
 {
-    const int8x16_t x = vreinterpretq_s8_s32(levels), y = vreinterpretq_s8_s32(q);
-    return (int4_sum){ vpadalq_s16(sum.lo, vmull_s8(vget_low_s8(x), vget_low_s8(y))),
-                       vpadalq_s16(sum.hi, vmull_high_s8(x, y)) };
+    const int8x16_t x = vreinterpretq_s8_s32(levels), y = vreinterpretq_s8_s32(q),
+                    x2 = vreinterpretq_s8_s32(levels2), y2 = vreinterpretq_s8_s32(q2);
+    const int16x8_t lo = vmull_s8(vget_low_s8(x), vget_low_s8(y)), hi = vmull_high_s8(x, y);
+    return (int4_sum){ vpadalq_s16(sum.lo, vmlal_s8(lo, vget_low_s8(x2), vget_low_s8(y2))),
+                       vpadalq_s16(sum.hi, vmlal_high_s8(hi, x2, y2)) };
 }
 static inline int4_sum int4_add_w(int4_sum sum, vi32 levels, vi32 w)
 {
@@ -45,9 +47,14 @@ static inline vi32 int4_sum_w(int4_sum sum) { return vpaddq_s32(sum.lo, sum.hi);
 typedef vi32 int4_sum;
 
 static inline int4_sum int4_zero(void) { return vi32_zero(); }
-static inline int4_sum int4_add_q(int4_sum sum, vi32 levels, vi32 q)
+static inline int4_sum int4_add_q(int4_sum sum, vi32 levels, vi32 q, vi32 levels2, vi32 q2)
 {
-    return vi32_dot_u7(sum, levels, q);
+#if defined(VI32_PAIRS)
+    const vi32 pairs = vi32_pairs_add(vi32_pairs(levels, q), vi32_pairs(levels2, q2));
+    return vi32_add(sum, vi32_pairs_sum(pairs));
+#else
+    return vi32_dot_u7(vi32_dot_u7(sum, levels, q), levels2, q2);
+#endif
 }
 /* w may exceed 127, the bound of vi32_dot_u7, because levels are small */
 static inline int4_sum int4_add_w(int4_sum sum, vi32 levels, vi32 w)

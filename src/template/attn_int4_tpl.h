@@ -93,8 +93,8 @@ QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, fl
                 const vi32 low = int4_low(I4_LEVELS, bytes), high = int4_high(I4_LEVELS, bytes);
                 QR_UNROLL_8 (int r = 0; r < rows; r++) {
                     int4_sum *to = &sum[r][u * I4_VECS + v];
-                    *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride));
-                    *to = int4_add_q(*to, high, i4_quad_at(code + (size_t)r * q_stride + 16));
+                    *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride), high,
+                                     i4_quad_at(code + (size_t)r * q_stride + 16));
                 }
             }
         }
