@@ -43,10 +43,11 @@ enum quire_kv_dtype {
      *  row: scale = amax / 127, code = x * (127 / amax) rounded; amax below 2^-100: all 0. A row
      *  that contains NaN or infinity gets the scale NaN and reads back as NaN throughout. */
     QUIRE_KV_INT8,
-    /** -8 .. 7 times one bf16 scale per token, head and 32 adjacent elements: 4.5 bits per element.
-     *  The scale is the smallest of five significant bits with which no element is off by more than
-     *  half of it. A group that contains NaN or infinity reads back as NaN. Head sizes are
-     *  multiples of 32; not for latent groups. See QUIRE_KV_ROTATE_K. */
+    /** One of 16 levels, -20 .. 20, times one bf16 scale per token, head and 32 adjacent elements:
+     *  4.5 bits per element. Levels are denser near 0, but 0 is none of them. The scale is chosen
+     *  for the least squared error. A group of zeros reads back as zeros, one that contains NaN or
+     *  infinity as NaN. Head sizes are multiples of 32; not for latent groups. See
+     *  QUIRE_KV_ROTATE_K. */
     QUIRE_KV_INT4,
 };
 

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-enum { GROUP = QR_INT4_GROUP, KEYS = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, ZERO = 8 };
+enum { GROUP = QR_INT4_GROUP, KEYS = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS };
 
 void qr_attn_quantize_q_int4_generic(uint8_t *dst, const float *src, size_t n)
 {
@@ -30,28 +30,31 @@ void qr_attn_quantize_q_int4_generic(uint8_t *dst, const float *src, size_t n)
             memcpy(dst + g * GROUP + i, &code, 1);
             sum += code;
         }
-        const int32_t offset = -ZERO * sum;
+        const int32_t offset = -QR_INT4_BIAS * sum;
         memcpy(dst + n + g * sizeof scale, &scale, sizeof scale);
         memcpy(dst + n + n / GROUP * sizeof scale + g * sizeof offset, &offset, sizeof offset);
     }
 }
 
-/* Code of value `d` of a token, of which byte `in_step` of every step is at `p`: K has the bytes of
- * a token in quads, V one byte per step. */
-static int code_of(const uint8_t *p, size_t d) { return *p >> (d % GROUP / 16 * 4) & 15; }
+/* Level of value `d` of a token, plus QR_INT4_BIAS. */
+static int level_of(uint8_t byte, size_t d)
+{
+    static const uint8_t levels[] = QR_INT4_LEVELS;
+    return levels[byte >> (d % GROUP / 16 * 4) & 15];
+}
 
 /* Index of the byte of value d in a row of codes. */
 static size_t byte_of(size_t d) { return d / GROUP * 16 + d % 16; }
 
-QR_MSAN_IGNORED static int k_code(const uint8_t *column, size_t stride, size_t token, size_t d)
+QR_MSAN_IGNORED static int k_level(const uint8_t *column, size_t stride, size_t token, size_t d)
 {
     const size_t b = byte_of(d);
-    return code_of(column + b / 4 * stride + token * 4 + b % 4, d);
+    return level_of(column[b / 4 * stride + token * 4 + b % 4], d);
 }
 
-QR_MSAN_IGNORED static int v_code(const uint8_t *column, size_t stride, size_t token, size_t d)
+QR_MSAN_IGNORED static int v_level(const uint8_t *column, size_t stride, size_t token, size_t d)
 {
-    return code_of(column + token / 4 * stride + byte_of(d) * 4 + token % 4, d);
+    return level_of(column[token / 4 * stride + byte_of(d) * 4 + token % 4], d);
 }
 
 QR_MSAN_IGNORED static float scale_of(const uint16_t *column, size_t stride, size_t token, size_t g)
@@ -72,7 +75,7 @@ static float score(const uint8_t *q, size_t n, const struct qr_attn_qk_args *a, 
         for (size_t d = g * GROUP; d < (g + 1) * GROUP; d++) {
             int8_t code;
             memcpy(&code, q + d, 1);
-            sum += code * k_code(a->k[c], a->k_stride, token, d);
+            sum += code * k_level(a->k[c], a->k_stride, token, d);
         }
         s = qr_fmaf((float)sum, q_scale * scale_of(a->k_scale[c], a->k_scale_stride, token, g), s);
     }
@@ -124,9 +127,9 @@ void qr_attn_pv_int4_generic(const struct qr_attn_pv_args *a)
                 int32_t sum = 0;
                 for (int t = 0; t < KEYS; t++)
                     if (a->v[t / COLUMN])
-                        sum +=
-                            w[t] *
-                            (v_code(a->v[t / COLUMN], a->v_stride, (size_t)(t % COLUMN), d) - ZERO);
+                        sum += w[t] *
+                               (v_level(a->v[t / COLUMN], a->v_stride, (size_t)(t % COLUMN), d) -
+                                QR_INT4_BIAS);
                 o[d] = qr_fmaf((float)sum, factor, o[d]);
             }
         }
@@ -136,10 +139,10 @@ void qr_attn_unpack_int4_generic(const struct qr_attn_unpack_int4_args *a)
 {
     for (size_t d = 0; d < (size_t)a->n_values; d++)
         for (size_t t = 0; t < COLUMN; t++) {
-            const int code =
-                a->v ? v_code(a->src, a->src_stride, t, d) : k_code(a->src, a->src_stride, t, d);
+            const int level =
+                a->v ? v_level(a->src, a->src_stride, t, d) : k_level(a->src, a->src_stride, t, d);
             const float scale = scale_of(a->scale, a->scale_stride, t, d / GROUP);
-            const uint16_t bits = qr_f32_to_bf16((float)(code - ZERO) * scale); /* exact */
+            const uint16_t bits = qr_f32_to_bf16((float)(level - QR_INT4_BIAS) * scale); /* exact */
             if (a->v)
                 a->dst[t / 2 * a->dst_stride + d * 2 + t % 2] = bits;
             else

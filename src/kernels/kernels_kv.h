@@ -21,13 +21,16 @@
 
 /* A row of n int4 values, n a multiple of QR_INT4_GROUP: n / 2 bytes of codes, then the bf16 scales
  * [n / 32], each of a group of 32 values. Byte 16 * g + j holds values 32 * g + j (low half) and
- * 32 * g + 16 + j (high half); value = (code - 8) * scale. A scale has five significant bits, so
- * values are exact in bf16. quantize_int4: with P the largest value of the group, at least 0, and N
- * the largest of the negated values, at least 0, scale = max(P / 7.5, N / 8.5), rounded up to five
- * significant bits, but at most QR_INT4_SCALE_MAX, and code = 8 + x * (1 / scale), rounded to
- * nearest even and clamped to 0 .. 15. scale < 2^-100: zeros and scale 0. A group that holds NaN or
- * infinity: zeros and scale NaN. Returns the number of infinities and of values that are clamped by
- * more than half a step. dst is aligned to 2 bytes.
+ * 32 * g + 16 + j (high half); value = (QR_INT4_LEVELS[code] - QR_INT4_BIAS) * scale. A scale has
+ * five significant bits and a level three, so values are exact in bf16. The levels are those of
+ * least squared error for a normal distribution (Lloyd-Max), rounded.
+ *
+ * quantize_int4 tries eight scales, adjacent numbers of five significant bits, from the fourth
+ * below amax / 20, rounded down, and takes the one of least squared error: docs/numerics.md, "int4
+ * cache". amax / 20 < 2^-100: scale 0. amax / 20 > QR_INT4_SCALE_MAX: that scale. A group that
+ * holds NaN or infinity: scale NaN. Codes are 8 in the first case and the last. Returns the number
+ * of infinities and, of groups with QR_INT4_SCALE_MAX, of values beyond 22 of it. dst is aligned to
+ * 2 bytes.
  *
  * hadamard: replaces every block of `block` values of x[n] by its Walsh-Hadamard transform, in
  * natural order, times 1 / sqrt(block), so that it is its own inverse. Stages h = 1, 2, 4, ...
@@ -35,6 +38,12 @@
  * applied last. block is a power of two that divides n. */
 enum { QR_INT4_GROUP = 32 };
 #define QR_INT4_SCALE_MAX 0x1p100f
+/* plus QR_INT4_BIAS: -20, -16, -12, -10, -7, -5, -3, -1, 1, 3, 5, 7, 10, 12, 16, 20 */
+#define QR_INT4_LEVELS                                                                             \
+    {                                                                                              \
+        0, 4, 8, 10, 13, 15, 17, 19, 21, 23, 25, 27, 30, 32, 36, 40                                \
+    }
+enum { QR_INT4_BIAS = 20 };
 
 #define QR_KERNELS_KV(X)                                                                           \
     X(size_t, quantize_bf16, (uint16_t * dst, const float *src, float scale, size_t n))            \

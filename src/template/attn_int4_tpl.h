@@ -6,18 +6,20 @@
  * a byte are values 0 .. 15 of the group, the high codes values 16 .. 31. */
 #include "simd/prefetch.h"
 #include "template/common_tpl.h"
+#include "template/int4_level_tpl.h"
 #include <math.h>
 #include <string.h>
 
 enum {
     I4_GROUP = QR_INT4_GROUP,
-    I4_ZERO = 8,           /* code of 0 */
     I4_CELL = 64,          /* bytes */
     I4_VECS = 16 / VF32_N, /* vectors of 16 lanes */
     I4_BYTES = 4 * VF32_N, /* of a vector */
     I4_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 2 : 4,
     I4_COLUMNS = QR_INSTRUMENTED || VF32_N < 16 ? 1 : 4, /* of a register tile of K */
 };
+
+static const uint8_t I4_LEVELS[16] = QR_INT4_LEVELS;
 
 QR_INLINE vi32 i4_quad_at(const void *p)
 {
@@ -61,7 +63,7 @@ void QR_KERNEL(attn_quantize_q_int4)(uint8_t *dst, const float *src, size_t n)
                 sum += codes[i];
             }
         }
-        const int32_t offset = -I4_ZERO * sum;
+        const int32_t offset = -QR_INT4_BIAS * sum;
         memcpy(dst + g * I4_GROUP, codes, sizeof codes);
         memcpy(dst + n + g * sizeof scale, &scale, sizeof scale);
         memcpy(dst + n + (n / I4_GROUP + g) * sizeof offset, &offset, sizeof offset);
@@ -88,11 +90,11 @@ QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, fl
             qr_prefetch_l1(next + (i * columns + u) * I4_CELL);
             QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
                 const vi32 bytes = vi32_load(k + v * I4_BYTES);
-                const vi32 low = int4_low(bytes), high = int4_high(bytes);
+                const vi32 low = int4_low(I4_LEVELS, bytes), high = int4_high(I4_LEVELS, bytes);
                 QR_UNROLL_8 (int r = 0; r < rows; r++) {
                     int4_sum *to = &sum[r][u * I4_VECS + v];
-                    *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride));
-                    *to = int4_add_q(*to, high, i4_quad_at(code + (size_t)r * q_stride + 16));
+                    *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride), high,
+                                     i4_quad_at(code + (size_t)r * q_stride + 16));
                 }
             }
         }
@@ -210,7 +212,7 @@ QR_INLINE void i4_round_weights(struct i4_weights *to, int r, const vf32 w[I4_TI
         sum = vi32_add(sum, code);
         vi32_store_u8(to->codes[r] + i * VF32_N, code);
     }
-    to->offset[r] = -I4_ZERO * vi32_total(sum);
+    to->offset[r] = -QR_INT4_BIAS * vi32_total(sum);
 }
 
 QR_INLINE void i4_make_weights(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
@@ -242,7 +244,7 @@ QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, in
         qr_prefetch_l1(next + (c * 4 + i) * I4_CELL);
         QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
             const vi32 bytes = vi32_load(at + v * I4_BYTES);
-            const vi32 lo = int4_low(bytes), hi = int4_high(bytes);
+            const vi32 lo = int4_low(I4_LEVELS, bytes), hi = int4_high(I4_LEVELS, bytes);
             QR_UNROLL_8 (int r = 0; r < rows; r++) {
                 const vi32 x = i4_quad_at(w->codes[r] + c * QR_COLUMN_KEYS + i * 4);
                 low[r][v] = int4_add_w(low[r][v], lo, x);
@@ -327,8 +329,8 @@ void QR_KERNEL(attn_unpack_int4)(const struct qr_attn_unpack_int4_args *a)
             const uint32_t wide = (uint32_t)bits << 16;
             float scale, x[2];
             memcpy(&scale, &wide, sizeof scale);
-            x[0] = (float)((code & 15) - I4_ZERO) * scale;
-            x[1] = (float)((code >> 4) - I4_ZERO) * scale;
+            x[0] = (float)int4_level(code & 15) * scale;
+            x[1] = (float)int4_level(code >> 4) * scale;
             memcpy(&value[0][t], &x[0], sizeof x[0]);
             memcpy(&value[1][t], &x[1], sizeof x[1]);
         }

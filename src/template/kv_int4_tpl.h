@@ -3,48 +3,92 @@
  *
  * Included by kv_convert_tpl.h. The compiler vectorizes the loops over a group. The bits are those
  * of generic/kv_int4.c. */
+#include "template/int4_level_tpl.h"
+
+enum {
+    INT4_UNIT = 1 << 19, /* of a float of five significant bits */
+    INT4_SCALES = 8,     /* that are tried, */
+    INT4_BELOW = 4,      /* of these below amax / 20 */
+};
+
+/* Magnitude of the level nearest to +-a. Comparisons and sums, so that it is vectorized. */
+QR_INLINE float int4_nearest(float a)
+{
+    return 1.0f + (a > 2 ? 2.0f : 0.0f) + (a > 4 ? 2.0f : 0.0f) + (a > 6 ? 2.0f : 0.0f) +
+           (a > 8.5f ? 3.0f : 0.0f) + (a > 11 ? 2.0f : 0.0f) + (a > 14 ? 4.0f : 0.0f) +
+           (a > 18 ? 4.0f : 0.0f);
+}
+
+/* Squared error of a group, given as magnitudes, with a scale. */
+QR_INLINE float int4_squared_error(const float *magnitude, float scale)
+{
+    const float inverse = 1 / scale;
+    float error[QR_INT4_GROUP], sum[16];
+    for (int i = 0; i < QR_INT4_GROUP; i++) {
+        const float a = magnitude[i] - scale * int4_nearest(magnitude[i] * inverse);
+        error[i] = a * a;
+    }
+    for (int i = 0; i < 16; i++)
+        sum[i] = error[i] + error[i + 16];
+    for (int i = 0; i < 8; i++)
+        sum[i] += sum[i + 8];
+    for (int i = 0; i < 4; i++)
+        sum[i] += sum[i + 4];
+    return (sum[0] + sum[2]) + (sum[1] + sum[3]);
+}
+
+/* Units of the best scale relative to amax / 20. bits: of that number, in 1 .. 2. */
+QR_INLINE int32_t int4_best_scale(const float *magnitude, uint32_t bits)
+{
+    float best = bits_float(0x7f800000);
+    int32_t offset = -INT4_BELOW;
+    for (int32_t i = -INT4_BELOW; i < INT4_SCALES - INT4_BELOW; i++) {
+        const float error =
+            int4_squared_error(magnitude, bits_float(bits + (uint32_t)(i * INT4_UNIT)));
+        offset = error < best ? i : offset;
+        best = error < best ? error : best;
+    }
+    return offset;
+}
 
 QR_INLINE size_t int4_quantize_group(uint8_t *restrict codes, uint16_t *restrict scale,
                                      const float *restrict x)
 {
-    /* added to a number below 2^22 it rounds that to nearest even, into the low bits of the sum */
-    const float round = 0x1.8p23f;
-    int32_t most = 0, least = 0; /* as bits: positive floats are ordered like integers */
-    uint32_t max = 0;
+    const uint32_t one = 0x3f800000;
+    uint32_t max = 0; /* as bits: positive floats are ordered like integers */
     for (int i = 0; i < QR_INT4_GROUP; i++) {
-        const uint32_t bits = float_bits(x[i]), magnitude = bits & 0x7fffffff;
-        const int32_t positive = (int32_t)bits, negative = (int32_t)(bits ^ 0x80000000);
+        const uint32_t magnitude = float_bits(x[i]) & 0x7fffffff;
         max = magnitude > max ? magnitude : max;
-        most = positive > most ? positive : most;
-        least = negative > least ? negative : least;
     }
-    if (max >= 0x7f800000) {
-        memset(codes, 0x88, QR_INT4_GROUP / 2);
-        *scale = 0x7fc0;
+    memset(codes, 0x88, QR_INT4_GROUP / 2);
+    *scale = max >= 0x7f800000 ? 0x7fc0 : 0;
+    if (max >= 0x7f800000)
         return count_infinite(x, QR_INT4_GROUP);
-    }
-    const float p = bits_float((uint32_t)most) / 7.5f, m = bits_float((uint32_t)least) / 8.5f;
-    const float up = bits_float((float_bits(p > m ? p : m) + 0x7ffff) & ~0x7ffffu);
-    const float s = up < QR_INT4_SCALE_MAX ? up : QR_INT4_SCALE_MAX;
-    if (s < 0x1p-100f) {
-        memset(codes, 0x88, QR_INT4_GROUP / 2);
-        *scale = 0;
+    uint32_t bits = float_bits(bits_float(max) / 20) & ~(uint32_t)(INT4_UNIT - 1);
+    if (bits < float_bits(0x1p-100f))
         return 0;
-    }
-    const float inverse = 1 / s;
+    const int capped = bits > float_bits(QR_INT4_SCALE_MAX);
+    bits = capped ? float_bits(QR_INT4_SCALE_MAX) : bits;
+    const uint32_t exponent = bits & 0x7f800000;
+    const float power = bits_float(2 * one - exponent);
+    float magnitude[QR_INT4_GROUP];
+    for (int i = 0; i < QR_INT4_GROUP; i++)
+        magnitude[i] = bits_float(float_bits(x[i]) & 0x7fffffff) * power;
+    if (!capped)
+        bits += (uint32_t)(int4_best_scale(magnitude, bits - exponent + one) * INT4_UNIT);
+    const float inverse = 1 / bits_float(bits - exponent + one);
     int32_t code[QR_INT4_GROUP];
     uint32_t n_clipped = 0;
     for (int i = 0; i < QR_INT4_GROUP; i++) {
-        const float y = x[i] * inverse, above = y > 8 ? 8 : y, in = above < -9 ? -9 : above;
-        const int32_t c = (int32_t)float_bits(in + round) - (int32_t)float_bits(round) + 8;
-        const int32_t low = c < 0 ? 0 : c;
-        code[i] = low > 15 ? 15 : low;
-        n_clipped += (x[i] > 7.5f * s) | (x[i] < -8.5f * s);
+        const float a = magnitude[i] * inverse;
+        const int32_t j = (a > 2) + (a > 4) + (a > 6) + (a > 8.5f) + (a > 11) + (a > 14) + (a > 18);
+        code[i] = x[i] < 0 ? 7 - j : 8 + j;
+        n_clipped += a > 22;
     }
     for (int i = 0; i < 16; i++)
         codes[i] = (uint8_t)(code[i] | code[i + 16] << 4);
-    *scale = (uint16_t)(float_bits(s) >> 16);
-    return up > QR_INT4_SCALE_MAX ? n_clipped : 0;
+    *scale = (uint16_t)(bits >> 16);
+    return capped ? n_clipped : 0;
 }
 
 size_t QR_KERNEL(quantize_int4)(uint8_t *dst, const float *src, size_t n)
@@ -66,8 +110,8 @@ void QR_KERNEL(dequantize_int4)(float *restrict dst, const uint8_t *restrict src
         const float scale = dequantize_one_bf16(bits);
         const uint8_t *codes = src + g * 16;
         for (int i = 0; i < 16; i++) {
-            dst[i] = (float)((codes[i] & 15) - 8) * scale;
-            dst[i + 16] = (float)((codes[i] >> 4) - 8) * scale;
+            dst[i] = (float)int4_level(codes[i] & 15) * scale;
+            dst[i + 16] = (float)int4_level(codes[i] >> 4) * scale;
         }
     }
 }

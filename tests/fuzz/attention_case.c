@@ -222,6 +222,28 @@ static void draw_args(struct attention_case *c, struct fuzz_input *in)
     c->args.out_scale = fuzz_chance(in, 20) ? 0.5f : 0;
 }
 
+/* Makes keys, values or both int4, whose head sizes are multiples of 32. Drawn last, and not
+ * by the zeros that follow the end of an input, so that older inputs keep their meaning. */
+static void draw_int4(struct attention_case *c, struct fuzz_input *in)
+{
+    struct quire_attention_config *a = &c->config;
+    struct quire_kv_group_config *g = &c->groups[0];
+    const uint32_t sides = 1 + fuzz_below(in, 3), flags = fuzz_below(in, 4);
+    if (g->flags & QUIRE_KV_LATENT)
+        return;
+    a->head_size = g->head_size = (a->head_size + 31) / 32 * 32;
+    a->v_head_size = g->v_head_size = (a->v_head_size + 31) / 32 * 32;
+    if (sides & 1) {
+        g->k_dtype = QUIRE_KV_INT4;
+        g->flags |= flags & 1 ? QUIRE_KV_ROTATE_K : 0;
+    }
+    if (sides & 2) {
+        g->v_dtype = QUIRE_KV_INT4;
+        g->flags |= flags & 2 ? QUIRE_KV_ROTATE_V : 0;
+    }
+    c->groups[1] = *g;
+}
+
 /* A field of the call, or NULL for an array that it does not have. Numbers of blocks and ranges of
  * the bias are left out: larger ones would only need memory, or arrays that the case has not. */
 static uint32_t *pick_field(struct attention_case *c, struct fuzz_input *in)
@@ -315,6 +337,8 @@ void attention_case_draw(struct attention_case *c, struct fuzz_input *in)
     draw_args(c, in);
     for (uint32_t n = fuzz_chance(in, 50) ? 0 : 1 + fuzz_below(in, 2); n; n--)
         make_wild(c, in);
+    if (!c->wild && !fuzz_chance(in, 70))
+        draw_int4(c, in);
 }
 
 void attention_case_free(struct attention_case *c)

@@ -14,12 +14,14 @@ typedef void qk_fn(const struct qr_attn_qk_args *a);
 typedef void pv_fn(const struct qr_attn_pv_args *a);
 typedef void unpack_fn(const struct qr_attn_unpack_int4_args *a);
 
+static const int LEVELS[] = { -20, -16, -12, -10, -7, -5, -3, -1, 1, 3, 5, 7, 10, 12, 16, 20 };
+
 /* A tile: columns of codes and scales that end at guard pages, and the values they stand for. */
 struct tile {
     const void *data[QR_TILE_COLUMNS];
     const uint16_t *scale[QR_TILE_COLUMNS];
     size_t stride, scale_stride; /* bytes */
-    int codes[KEYS * 192];       /* [key][value], less 8 */
+    int levels[KEYS * 192];      /* levels, [key][value] */
     float scales[KEYS * 6];      /* [key][group] */
     int n;                       /* values of a key */
 };
@@ -46,7 +48,7 @@ static void make_column(struct kc_env *env, struct tile *t, int c, bool v)
                                 : b / 4 * t->stride + token * 4 + b % 4;
             const int code = kc_int(env, 0, 15), shift = d % GROUP >= 16 ? 4 : 0;
             data[at] = (uint8_t)((data[at] & (0xf0 >> shift)) | code << shift);
-            t->codes[(c * COLUMN + key) * t->n + d] = code - 8;
+            t->levels[(c * COLUMN + key) * t->n + d] = LEVELS[code];
         }
     for (size_t g = 0; g < groups; g++)
         for (int key = 0; key < COLUMN; key++) {
@@ -72,7 +74,7 @@ static struct tile *make_tile(struct kc_env *env, bool v)
 
 static double value_at(const struct tile *t, int key, int d)
 {
-    return (double)t->codes[key * t->n + d] * (double)t->scales[key * (t->n / GROUP) + d / GROUP];
+    return (double)t->levels[key * t->n + d] * (double)t->scales[key * (t->n / GROUP) + d / GROUP];
 }
 
 static float f32_at(const uint8_t *p)
@@ -113,7 +115,7 @@ void attn_check_quantize_q_int4(struct kc_env *env, kc_fn fn)
                 if (fabs((int8_t)q[i] * (double)scale - (double)x[i]) > 0.5001 * amax / 127 + 1e-30)
                     kc_fail(env, "x[%d] = %a: code %d, scale %a", i, (double)x[i], (int8_t)q[i],
                             (double)scale);
-            if (!env->failures && (offset != -8 * sum || isnan(scale) == finite))
+            if (!env->failures && (offset != -20 * sum || isnan(scale) == finite))
                 kc_fail(env, "group %d: offset %d, scale %a", g, offset, (double)scale);
         }
         for (size_t i = 0; i < bytes && !env->failures; i++)
@@ -197,7 +199,7 @@ static double weighted(const struct tile *t, const float *p, uint64_t visible, i
     }
     for (int key = 0; key < KEYS && most > 0; key++) {
         const float code = rintf((float)w[key] * (255 / (float)most));
-        sum += (double)code * t->codes[key * t->n + d];
+        sum += (double)code * t->levels[key * t->n + d];
     }
     *bound = 4 * 0x1p-24 * fabs(sum * most / 255);
     return sum * most / 255;

@@ -19,10 +19,39 @@ static float scale_of(const uint8_t *row, size_t n, size_t g)
     return kc_bf16_value(bits);
 }
 
-static int code_of(const uint8_t *row, size_t i)
+static const int LEVELS[] = { -20, -16, -12, -10, -7, -5, -3, -1, 1, 3, 5, 7, 10, 12, 16, 20 };
+
+static int level_of(const uint8_t *row, size_t i)
 {
     const uint8_t byte = row[i / GROUP * 16 + i % 16];
-    return (i % GROUP < 16 ? byte & 15 : byte >> 4) - 8;
+    return LEVELS[i % GROUP < 16 ? byte & 15 : byte >> 4];
+}
+
+/* Distance of x to the nearest multiple of scale by a level. */
+static double distance(double x, double scale)
+{
+    double best = HUGE_VAL;
+    for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
+        best = fmin(best, fabs(x - LEVELS[i] * scale));
+    return best;
+}
+
+static double squared_error(const float *x, double scale)
+{
+    double sum = 0;
+    for (size_t i = 0; i < GROUP; i++)
+        sum += distance((double)x[i], scale) * distance((double)x[i], scale);
+    return sum;
+}
+
+/* The number of five significant bits that is not above x, and the one i steps further. */
+static double five_bits(double x, int i)
+{
+    int exponent;
+    const int units = (int)(frexp(x, &exponent) * 32) + i; /* 16 .. 31, + i */
+    return units >= 32   ? ldexp(16 + (units - 32), exponent - 4)
+           : units >= 16 ? ldexp(units, exponent - 5)
+                         : ldexp(16 + units, exponent - 6);
 }
 
 static void random_values(struct kc_env *env, float *x, size_t n)
@@ -31,45 +60,53 @@ static void random_values(struct kc_env *env, float *x, size_t n)
     const float m = magnitudes[kc_int(env, 0, 1) ? 0 : kc_int(env, 0, 7)];
     for (size_t i = 0; i < n; i++)
         x[i] = m * (m > 1e30f ? kc_uniform(env, -1, 1) : kc_normal(env));
-    if (!kc_int(env, 0, 3)) /* exact halves between two codes */
+    if (!kc_int(env, 0, 3)) /* values between two levels */
         for (size_t i = 0; i < n; i++)
-            x[i] = (float)kc_int(env, -17, 15) / 2;
+            x[i] = (float)kc_int(env, -44, 44) / 2;
     if (!kc_int(env, 0, 4))
         x[kc_int(env, 0, (int)n - 1)] = kc_int(env, 0, 1) ? NAN : -INFINITY;
+}
+
+/* Whether no other scale of those that are tried has a smaller squared error. */
+static bool is_best(const float *x, double scale, double base)
+{
+    const double error = squared_error(x, scale);
+    bool tried = false, best = true;
+    for (int i = -4; i < 4; i++) {
+        tried = tried || scale == five_bits(base, i);
+        best = best && error <= squared_error(x, five_bits(base, i)) * (1 + 1e-5);
+    }
+    return tried && best;
 }
 
 /* Checks one group of a quantized row. Adds the number of values it cannot represent. */
 static void check_group(struct kc_env *env, const float *x, const uint8_t *row, size_t n, size_t g,
                         size_t *n_clipped)
 {
-    const double scale = (double)scale_of(row, n, g), most = 7.5 * 0x1p100, least = -8.5 * 0x1p100;
-    double p = 0, m = 0;
+    const double scale = (double)scale_of(row, n, g), limit = 0x1p100;
+    float amax = 0;
     bool finite = true;
-    size_t clipped = 0;
+    size_t infinite = 0, beyond = 0;
     for (size_t i = g * GROUP; i < (g + 1) * GROUP; i++) {
         finite = finite && isfinite(x[i]);
-        clipped += isinf(x[i]) || (double)x[i] > most || (double)x[i] < least;
-        p = fmax(p, (double)x[i]);
-        m = fmax(m, -(double)x[i]);
+        infinite += isinf(x[i]) != 0;
+        beyond += fabs((double)x[i]) > 22 * limit;
+        amax = fmaxf(amax, fabsf(x[i]));
     }
-    for (size_t i = g * GROUP; i < (g + 1) * GROUP && !finite; i++)
-        *n_clipped += isinf(x[i]) != 0;
-    *n_clipped += finite ? clipped : 0;
-    const double want = fmin(fmax(p / 7.5, m / 8.5), 0x1p100);
-    if (!finite || want < 0x1p-101) {
+    const float quotient = amax / 20;
+    const double base = finite && amax > 0 ? five_bits((double)quotient, 0) : 0;
+    *n_clipped += finite ? beyond : infinite;
+    if (!finite || base < 0x1p-100) {
         if (finite ? scale != 0 : !isnan(scale))
             kc_fail(env, "group %zu: scale %a", g, scale);
         return;
     }
-    if (scale == 0 && want < 0x1p-99)
-        return;
-    if (scale < want * (1 - 0x1p-22) || scale > want * (1 + 0x1p-4 + 0x1p-22))
-        kc_fail(env, "group %zu: scale %a, not at least %a", g, scale, want);
+    if (base > limit ? scale != limit : !is_best(x + g * GROUP, scale, base))
+        kc_fail(env, "group %zu: scale %a, largest magnitude %a", g, scale, (double)amax);
     for (size_t i = g * GROUP; i < (g + 1) * GROUP && !env->failures; i++) {
-        const double value = fmax(fmin((double)x[i], 7 * scale), -8 * scale);
-        const double error = fabs(code_of(row, i) * scale - value);
-        if (error > 0.5 * scale * (1 + 0x1p-20))
-            kc_fail(env, "x[%zu] = %a: code %d, scale %a", i, (double)x[i], code_of(row, i), scale);
+        const double value = (double)x[i], error = fabs(level_of(row, i) * scale - value);
+        if (error > distance(value, scale) + 0x1p-18 * scale + 0x1p-22 * fabs(value))
+            kc_fail(env, "x[%zu] = %a: level %d, scale %a", i, value, level_of(row, i), scale);
     }
 }
 
@@ -113,7 +150,7 @@ static void check_dequantize_int4(struct kc_env *env, kc_fn fn)
         }
         ((dequantize_fn *)fn)(x, row, n);
         for (size_t i = 0; i < n && !env->failures; i++) {
-            const float want = (float)(code_of(row, i) * (double)scale_of(row, n, i / GROUP));
+            const float want = (float)(level_of(row, i) * (double)scale_of(row, n, i / GROUP));
             if (isnan(want) ? !isnan(x[i]) : x[i] != want)
                 kc_fail(env, "value %zu is %a, not %a", i, (double)x[i], (double)want);
         }

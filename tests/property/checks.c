@@ -14,7 +14,14 @@ static bool check_row(const struct problem *s, const struct result *base, uint32
 {
     const size_t row = (size_t)(s->seqs[seq].row + query) * s->config.n_heads + head;
     const bool rounds = oracle_rounds_q(s) || oracle_rounds_p(s);
-    const double gate = (rounds ? 4e-3 : 2e-5) * s->max_v, lse_gate = rounds ? 1e-3 : 1e-4;
+    const bool coarse = oracle_has_8_bits(s);
+    const double gate = (coarse   ? 0.1
+                         : rounds ? 4e-3
+                                  : 2e-5) *
+                        s->max_v,
+                 lse_gate = coarse   ? 0.1
+                            : rounds ? 1e-3
+                                     : 1e-4;
     double lse;
     oracle_row(s, seq, query, head, want, &lse);
     const double got_lse = (double)base->lse[row];

@@ -150,7 +150,7 @@ static void assign_blocks(struct shard *shards, uint32_t n, struct rng *r)
 static bool close_enough(const struct problem *s, const struct result *got,
                          const struct result *want)
 {
-    const double gate = oracle_rounds_p(s) ? 8e-3 : 2e-5;
+    const double gate = oracle_has_8_bits(s) ? 5e-2 : oracle_rounds_p(s) ? 8e-3 : 2e-5;
     for (size_t i = 0; i < got->n_out; i++)
         if (!(fabs((double)got->out[i] - (double)want->out[i]) <= gate * s->max_v))
             return failure("out[%zu] of shards is %.9g, was %.9g (largest value %.4g)", i,

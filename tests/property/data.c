@@ -37,7 +37,7 @@ static void round_int8(double *cached, const float *row, uint32_t size)
 /* Rows [n][kv heads][size] after quantization by the cache. Also copies the shared prefix to the
  * rows of all sequences. */
 static double *cached_rows(struct problem *s, float *rows, uint32_t size, enum quire_kv_dtype dtype,
-                           const float *scales, uint32_t n_scales)
+                           const float *scales, uint32_t n_scales, bool rotated)
 {
     const size_t heads = s->config.n_kv_heads, width = heads * size;
     const bool scaled = dtype == QUIRE_KV_FP8_E4M3 || dtype == QUIRE_KV_FP8_E5M2;
@@ -51,10 +51,13 @@ static double *cached_rows(struct problem *s, float *rows, uint32_t size, enum q
                                                        : s->layer * heads + head;
         const float scale = scaled && n_scales ? scales[index] : 1;
         rows[at] = (float)number_round(s->write_dtype, (double)rows[at]);
-        cached[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
+        if (dtype != QUIRE_KV_INT4)
+            cached[at] = number_round(dtype, (double)(rows[at] / scale)) * (double)scale;
     }
     for (size_t at = 0; dtype == QUIRE_KV_INT8 && at < s->n_keys * width; at += size)
         round_int8(cached + at, rows + at, size);
+    for (size_t at = 0; dtype == QUIRE_KV_INT4 && at < s->n_keys * width; at += size)
+        int4_round(cached + at, rows + at, size, rotated);
     return cached;
 }
 
@@ -80,8 +83,10 @@ void data_draw(struct problem *s, struct rng *r)
     s->v = data_values(r, (size_t)s->n_keys * c->n_kv_heads * s->v_size, 2);
     s->k_scale = draw_scale_values(r, s->n_k_scales);
     s->v_scale = draw_scale_values(r, s->n_v_scales);
-    s->k_cached = cached_rows(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales);
-    s->v_cached = cached_rows(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales);
+    s->k_cached = cached_rows(s, s->k, c->head_size, s->k_dtype, s->k_scale, s->n_k_scales,
+                              s->rotation & QUIRE_KV_ROTATE_K);
+    s->v_cached = cached_rows(s, s->v, s->v_size, s->v_dtype, s->v_scale, s->n_v_scales,
+                              s->rotation & QUIRE_KV_ROTATE_V);
     for (size_t i = 0; s->latent && i < (size_t)s->n_keys * c->n_kv_heads; i++)
         memcpy(s->v_cached + i * s->v_size, s->k_cached + i * c->head_size,
                s->v_size * sizeof *s->v_cached);

@@ -89,9 +89,16 @@ static bool is_rounded(enum quire_kv_dtype dtype)
     return dtype != QUIRE_KV_F32 && dtype != QUIRE_KV_F16;
 }
 
+bool oracle_has_8_bits(const struct problem *s)
+{
+    return s->config.compute == QUIRE_COMPUTE_NATIVE &&
+           (s->k_dtype == QUIRE_KV_INT4 || s->v_dtype == QUIRE_KV_INT4);
+}
+
 bool oracle_rounds_q(const struct problem *s)
 {
-    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_rounded(s->k_dtype);
+    return s->config.compute == QUIRE_COMPUTE_NATIVE && is_rounded(s->k_dtype) &&
+           s->k_dtype != QUIRE_KV_INT4;
 }
 
 bool oracle_rounds_p(const struct problem *s)

@@ -122,7 +122,7 @@ static uint32_t draw_scales(struct problem *s, struct rng *r)
     return RNG_PICK(r, counts);
 }
 
-/* Any KV dtype that has no condition on head sizes (tests of int4: test_attn_int4.c). */
+/* Any KV dtype that has no condition on head sizes; draw_int4 changes it. */
 static enum quire_kv_dtype draw_dtype(struct rng *r)
 {
     return (enum quire_kv_dtype)rng_below(r, QUIRE_KV_INT4);
@@ -149,6 +149,31 @@ static void draw_cache(struct problem *s, struct rng *r)
     if (s->latent) {
         s->v_dtype = s->k_dtype;
         s->n_v_scales = 0;
+    }
+}
+
+/* Rounds the head sizes up to multiples of 32, which int4 needs. */
+static void widen_heads(struct problem *s)
+{
+    struct quire_attention_config *c = &s->config;
+    const uint32_t heads = c->n_heads, kv_heads = c->n_kv_heads, v_size = c->v_head_size;
+    quire_attention_config_init(c, sizeof *c, heads, kv_heads, (c->head_size + 31) / 32 * 32);
+    c->v_head_size = (v_size + 31) / 32 * 32;
+    s->v_size = c->v_head_size ? c->v_head_size : c->head_size;
+}
+
+/* Makes keys, values or both int4. */
+static void draw_int4(struct problem *s, struct rng *r)
+{
+    const uint32_t sides = rng_in(r, 1, 3);
+    s->latent = false;
+    if (sides & 1) {
+        s->k_dtype = QUIRE_KV_INT4;
+        s->rotation |= rng_percent(r, 60) ? QUIRE_KV_ROTATE_K : 0;
+    }
+    if (sides & 2) {
+        s->v_dtype = QUIRE_KV_INT4;
+        s->rotation |= rng_percent(r, 50) ? QUIRE_KV_ROTATE_V : 0;
     }
 }
 
@@ -274,7 +299,9 @@ static void apply_rest(struct problem *s, const struct constraints *w)
 void problem_make(struct problem *s, uint64_t seed, uint32_t number,
                   const struct constraints *constraints)
 {
-    struct rng r = rng_fork(seed, number), data = rng_fork(seed ^ 0x5eed, number);
+    struct rng r = rng_fork(seed, number), data = rng_fork(seed ^ 0x5eed, number),
+               four = rng_fork(seed ^ 0x1474, number);
+    const bool int4 = !constraints && rng_percent(&four, 18);
     memset(s, 0, sizeof *s);
     s->seed = seed;
     s->number = number;
@@ -287,10 +314,14 @@ void problem_make(struct problem *s, uint64_t seed, uint32_t number,
     draw_shape(s, &r, size);
     if (constraints)
         apply_shape(s, constraints);
+    if (int4)
+        widen_heads(s);
     draw_options(s, &r, size);
     draw_cache(s, &r);
     if (constraints)
         apply_rest(s, constraints);
+    if (int4)
+        draw_int4(s, &four);
     draw_sequences(s, &r, size);
     s->level = constraints ? constraints->level : draw_level(&r);
     if (constraints && constraints->tree_tokens)
@@ -323,12 +354,12 @@ void problem_print(const struct problem *s)
            c->sinks         ? ", sinks"
            : c->typed_sinks ? ", 16-bit sinks"
                             : "");
-    printf(
-        "  K %s, V %s written as %s, %u and %u scales, blocks of %u, layer %u of %u, group %u of "
-        "%u, level %s\n",
-        quire_kv_dtype_name(s->k_dtype), quire_kv_dtype_name(s->v_dtype),
-        quire_kv_dtype_name(s->write_dtype), s->n_k_scales, s->n_v_scales, s->block_size, s->layer,
-        s->n_layers, s->group, s->n_groups, quire_cpu_level_name(s->level));
+    printf("  K %s, V %s, rotation 0x%x, written as %s, %u and %u scales, blocks of %u, layer %u "
+           "of %u, group %u of "
+           "%u, level %s\n",
+           quire_kv_dtype_name(s->k_dtype), quire_kv_dtype_name(s->v_dtype), s->rotation,
+           quire_kv_dtype_name(s->write_dtype), s->n_k_scales, s->n_v_scales, s->block_size,
+           s->layer, s->n_layers, s->group, s->n_groups, quire_cpu_level_name(s->level));
     for (uint32_t i = 0; i < s->n_seqs; i++) {
         const struct sequence *q = &s->seqs[i];
         printf("  sequence %u: %u tokens, %u new, %u keys of which %u shared, causal %d\n", i,

@@ -41,6 +41,7 @@ struct problem {
     uint32_t v_size, ratio;
     uint32_t block_size, n_layers, layer, n_groups, group;
     uint32_t n_k_scales, n_v_scales; /* of quire_kv_group_config */
+    uint32_t rotation;               /* QUIRE_KV_ROTATE_K, QUIRE_KV_ROTATE_V */
     bool exact;                      /* options are given, not drawn */
     uint32_t options;
     bool own_causal; /* the batch has a causal flag per sequence */
@@ -94,6 +95,9 @@ struct constraints {
     uint32_t tree_tokens; /* new tokens of every sequence, in a tree; 0: drawn */
 };
 
+/* Values of a row of n elements after an int4 cache has stored it, transformed if rotated. */
+void int4_round(double *cached, const float *row, uint32_t n, bool rotated);
+
 /* Draws a problem. With constraints NULL everything is random. */
 void problem_make(struct problem *s, uint64_t seed, uint32_t number,
                   const struct constraints *constraints);
@@ -122,6 +126,8 @@ void oracle_row(const struct problem *s, uint32_t seq, uint32_t query, uint32_t 
 
 /* Whether queries, or softmax weights, are rounded to bf16. */
 bool oracle_rounds_q(const struct problem *s);
+/* Whether queries or weights are rounded to 8 bits, which the oracle does not do. */
+bool oracle_has_8_bits(const struct problem *s);
 bool oracle_rounds_p(const struct problem *s);
 
 /* ---- number.c: storage types by their definition */

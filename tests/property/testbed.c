@@ -61,18 +61,19 @@ static bool open_cache(struct testbed *st)
         groups[i] = (struct quire_kv_group_config){
             .n_layers = 1, .n_kv_heads = 1, .head_size = 8, .n_blocks = 3
         };
-    groups[s->group] = (struct quire_kv_group_config){ .n_layers = s->n_layers,
-                                                       .n_kv_heads = s->config.n_kv_heads,
-                                                       .head_size = s->config.head_size,
-                                                       .v_head_size = s->config.v_head_size,
-                                                       .k_dtype = s->k_dtype,
-                                                       .v_dtype = s->v_dtype,
-                                                       .n_blocks = st->n_blocks,
-                                                       .k_scale = s->k_scale,
-                                                       .v_scale = s->v_scale,
-                                                       .n_k_scales = s->n_k_scales,
-                                                       .n_v_scales = s->n_v_scales,
-                                                       .flags = s->latent ? QUIRE_KV_LATENT : 0 };
+    groups[s->group] =
+        (struct quire_kv_group_config){ .n_layers = s->n_layers,
+                                        .n_kv_heads = s->config.n_kv_heads,
+                                        .head_size = s->config.head_size,
+                                        .v_head_size = s->config.v_head_size,
+                                        .k_dtype = s->k_dtype,
+                                        .v_dtype = s->v_dtype,
+                                        .n_blocks = st->n_blocks,
+                                        .k_scale = s->k_scale,
+                                        .v_scale = s->v_scale,
+                                        .n_k_scales = s->n_k_scales,
+                                        .n_v_scales = s->n_v_scales,
+                                        .flags = (s->latent ? QUIRE_KV_LATENT : 0) | s->rotation };
     const struct quire_kv_params config = { .struct_size = sizeof config,
                                             .block_size = st->variant.block_size,
                                             .groups = groups,

@@ -25,8 +25,8 @@ enum { N_CACHES = sizeof CACHES / sizeof CACHES[0] };
 static struct problem scene(uint32_t i)
 {
     struct problem s = random_scene();
-    s.config.head_size = 32 * (1 + problem_below(6));
-    s.config.v_head_size = problem_below(3) ? 0 : 32 * (1 + problem_below(4));
+    s.config.head_size = 32 * (1 + problem_below(problem_below(4) ? 2 : 6));
+    s.config.v_head_size = problem_below(3) ? 0 : 32 * (1 + problem_below(3));
     s.config.scale = 1 / sqrtf((float)s.config.head_size);
     s.k_dtype = CACHES[i % N_CACHES].k;
     s.v_dtype = CACHES[i % N_CACHES].v;
@@ -35,14 +35,29 @@ static struct problem scene(uint32_t i)
     return s;
 }
 
+/* Sequences of more than a span of keys, for few and small heads: they take most of the time. */
+static void fill_long(struct problem *s)
+{
+    static const uint32_t lens[] = { 530, 1, 70 };
+    s->config.n_kv_heads = 1;
+    s->config.n_heads = 1 + problem_below(2);
+    s->config.head_size = 32 * (1 + problem_below(2));
+    s->config.v_head_size = 0;
+    problem_fill(s, lens, 3);
+}
+
 static void every_option_in_every_way(void **state)
 {
     (void)state;
-    static const uint32_t lens[] = { 710, 1, 130 };
+    static const uint32_t lens[] = { 90, 1, 70 };
     problem_rng = 31;
     for (uint32_t i = 0; i < 3 * N_CACHES; i++) {
         struct problem s = scene(i);
-        problem_fill(&s, lens, 3);
+        const bool is_long = i < N_CACHES;
+        if (is_long)
+            fill_long(&s);
+        else
+            problem_fill(&s, lens, 3);
         problem_point(&s, problem_below(3) == 0, problem_below(3) == 0);
         struct result want = whole(&s, NULL);
         check_oracle(&s, &want);
@@ -51,7 +66,7 @@ static void every_option_in_every_way(void **state)
         check_tail(&s, &want, 1);
         check_tail(&s, &want, 30);
         if (chunks_are_possible(&s.config))
-            check_chunks(&s, &want, 333, 64);
+            check_chunks(&s, &want, is_long ? 301 : 37, 64);
         result_free(&want);
         problem_free(&s);
     }
@@ -60,7 +75,7 @@ static void every_option_in_every_way(void **state)
 static void levels_agree(void **state)
 {
     (void)state;
-    static const uint32_t lens[] = { 190, 17 };
+    static const uint32_t lens[] = { 150, 17 };
     problem_rng = 32;
     for (uint32_t round = 0; round < 3 * N_CACHES; round++) {
         struct problem s = scene(round);
