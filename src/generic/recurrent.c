@@ -36,47 +36,74 @@ void qr_sigmoid_mul_generic(float *gate, const float *x, float a, size_t n)
         gate[i] = a / (1 + expf(-gate[i])) * (x ? x[i] : 1);
 }
 
-void qr_state_outer_generic(float *s, size_t stride, float *out, const float *q, const float *k,
-                            const float *v, float decay, size_t n_k, size_t n)
+static void outer_row(const struct qr_scan *a, size_t r)
 {
-    for (size_t j = 0; j < n; j++)
+    const float *q = a->q + r * a->key_stride, *k = a->k + r * a->key_stride;
+    const float *v = a->v + r * a->value_stride, decay = a->decay[r * a->decay_stride];
+    const float step = a->dt ? a->dt[r * a->dt_stride] : 1;
+    float *s = a->state, *out = a->out + r * a->out_stride;
+    for (size_t j = 0; j < a->n_values; j++)
         out[j] = 0;
-    for (size_t i = 0; i < n_k; i++, s += stride)
-        for (size_t j = 0; j < n; j++) {
-            s[j] = qr_fmaf(k[i], v[j], decay * s[j]);
+    for (size_t i = 0; i < a->n_keys; i++, s += a->state_stride)
+        for (size_t j = 0; j < a->n_values; j++) {
+            s[j] = qr_fmaf(k[i], step * v[j], decay * s[j]);
             out[j] = qr_fmaf(q[i], s[j], out[j]);
         }
+    for (size_t j = 0; a->d != 0 && j < a->n_values; j++)
+        out[j] = qr_fmaf(a->d, v[j], out[j]);
 }
 
-void qr_state_delta_generic(float *s, size_t stride, float *out, const float *q, const float *k,
-                            const float *v, const float *decay, size_t decay_step, float beta,
-                            size_t n_k, size_t n)
+void qr_state_outer_generic(const struct qr_scan *s)
 {
-    for (size_t j = 0; j < n; j++) {
-        float *column = s + j, read = 0, sum = 0;
-        for (size_t i = 0; i < n_k; i++)
-            read = qr_fmaf(k[i], decay[i * decay_step] * column[i * stride], read);
-        const float u = beta * (v[j] - read);
-        for (size_t i = 0; i < n_k; i++) {
-            float *const x = column + i * stride;
-            *x = qr_fmaf(k[i], u, decay[i * decay_step] * *x);
+    for (size_t r = 0; r < s->n_rows; r++)
+        outer_row(s, r);
+}
+
+static void delta_row(const struct qr_scan *s, size_t r)
+{
+    const float *q = s->q + r * s->key_stride, *k = s->k + r * s->key_stride;
+    const float *v = s->v + r * s->value_stride, *decay = s->decay + r * s->decay_stride;
+    for (size_t j = 0; j < s->n_values; j++) {
+        float *column = s->state + j, read = 0, sum = 0;
+        for (size_t i = 0; i < s->n_keys; i++)
+            read = qr_fmaf(k[i], decay[i * s->decay_step] * column[i * s->state_stride], read);
+        const float u = s->dt[r * s->dt_stride] * (v[j] - read);
+        for (size_t i = 0; i < s->n_keys; i++) {
+            float *const x = column + i * s->state_stride;
+            *x = qr_fmaf(k[i], u, decay[i * s->decay_step] * *x);
             sum = qr_fmaf(q[i], *x, sum);
         }
-        out[j] = sum;
+        s->out[r * s->out_stride + j] = sum;
     }
 }
 
-void qr_state_channels_generic(float *s, const float *a, size_t stride, float *out, const float *dt,
-                               const float *x, const float *b, const float *c, size_t n_k, size_t n)
+void qr_state_delta_generic(const struct qr_scan *s)
 {
-    for (size_t j = 0; j < n; j++)
+    for (size_t r = 0; r < s->n_rows; r++)
+        delta_row(s, r);
+}
+
+static void channels_row(const struct qr_scan *a, const float *rates, const float *d, size_t r)
+{
+    const float *c = a->q + r * a->key_stride, *b = a->k + r * a->key_stride;
+    const float *x = a->v + r * a->value_stride, *dt = a->dt + r * a->dt_stride;
+    float *s = a->state, *out = a->out + r * a->out_stride;
+    for (size_t j = 0; j < a->n_values; j++)
         out[j] = 0;
-    for (size_t i = 0; i < n_k; i++, s += stride, a += stride)
-        for (size_t j = 0; j < n; j++) {
-            const float y = dt[j] * a[j];
+    for (size_t i = 0; i < a->n_keys; i++, s += a->state_stride, rates += a->state_stride)
+        for (size_t j = 0; j < a->n_values; j++) {
+            const float y = dt[j] * rates[j];
             s[j] = qr_fmaf(b[i], dt[j] * x[j], expf(y > 88 ? 88 : y) * s[j]);
             out[j] = qr_fmaf(c[i], s[j], out[j]);
         }
+    for (size_t j = 0; j < a->n_values; j++)
+        out[j] += d[j] * x[j];
+}
+
+void qr_state_channels_generic(const struct qr_scan *s, const float *rates, const float *d)
+{
+    for (size_t r = 0; r < s->n_rows; r++)
+        channels_row(s, rates, d, r);
 }
 
 void qr_init_recurrent_generic(struct qr_kernels *k)

@@ -1,19 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_recurrent.h - kernels of recurrent layers: causal convolution, decays, and one token's
- * update of a state.
+/* kernels_recurrent.h - kernels of recurrent layers: causal convolution, decays, and updates of a
+ * state by the tokens of a sequence, in order.
  *
  * A lane is a channel or a value element. Sums over taps or keys are one chain per lane, ascending
  * from 0, so the bits depend neither on the number of tokens nor on the columns of a call.
  * Exponentials below 2^-125 may be 0.
  *
- * States are rows of keys: s[i * stride + j] for key element i < n_k and value element j < n.
+ * States are rows of keys: s[i * state_stride + j] for key element i < n_keys and value element j.
+ * Per token:
+ *   state_outer     u = dt * v, or v; s = fma(k, u, decay * s); out = sum of q s; if d is not 0,
+ *                   out = fma(d, v, out)
  *   state_delta     t = decay * s, the decay of key element i at decay[i * decay_step];
- *                   u = beta * (v - sum of k t); s = fma(k, u, t); out = sum of q s
- *   state_channels  s = fma(b, dt * x, exp(dt * a) * s), a in rows like s, b and c of the key
- *                   element, dt and x of the channel; out = sum of c s */
+ *                   u = dt * (v - sum of k t); s = fma(k, u, t); out = sum of q s
+ *   state_channels  s = fma(k, dt * v, exp(dt * rates) * s); out = sum of q s; out = out + d * v;
+ *                   dt, d and v of the channel, rates in rows like s */
 #ifndef QR_KERNELS_KERNELS_RECURRENT_H
 #define QR_KERNELS_KERNELS_RECURRENT_H
+#include <stdbool.h>
 #include <stddef.h>
+
+/* Columns of a tile of a state, which one work unit advances: with 128 keys, 32 KiB that stay in L1
+ * over all rows of a step. States lie tile by tile, [head][columns / QR_SCAN_COLUMNS][keys][columns
+ * of the tile], at every level: in rows of a whole head, a power of two apart, the lines of a tile
+ * would compete for a part of L1. Channels of Mamba-1 are columns of one head. */
+enum { QR_SCAN_COLUMNS = 64 };
+
+/* A tile or some of its columns, and the rows (tokens) that advance them, at least one. Pointers
+ * are to the first row of the sequence and to the first element of the head, or column; rows are
+ * `stride` floats apart. */
+struct qr_scan {
+    float *state; /* [n_keys][state_stride] */
+    size_t state_stride, n_keys, n_values, n_rows;
+    bool fresh;                      /* the sequence starts with these rows: the state is 0 */
+    const float *q, *k, *v;          /* queries, keys, values; Mamba: C, B, x */
+    size_t key_stride, value_stride; /* of rows of q and k; of v */
+    const float *decay;              /* per row: one, or n_keys with decay_step 1 */
+    size_t decay_stride, decay_step;
+    const float *dt; /* outer: step size that multiplies v, or NULL; delta: beta; channels: one per
+                      * channel */
+    size_t dt_stride;
+    float d; /* outer: out += d * v */
+    float *out;
+    size_t out_stride;
+};
 
 #define QR_KERNELS_RECURRENT(X)                                                                    \
     /* out = bias, then fma(w[j * stride + n], rows[j][n], out) for tap j = 0, 1, ... */           \
@@ -26,15 +55,9 @@
     X(void, exp_mul, (float *x, const float *a, size_t n))                                         \
     /* gate[n] = sigmoid(gate) * a * x; x NULL = 1 */                                              \
     X(void, sigmoid_mul, (float *gate, const float *x, float a, size_t n))                         \
-    /* s = fma(k, v, decay * s); out[n] = sum of q s */                                            \
-    X(void, state_outer,                                                                           \
-      (float *s, size_t stride, float *out, const float *q, const float *k, const float *v,        \
-       float decay, size_t n_k, size_t n))                                                         \
-    X(void, state_delta,                                                                           \
-      (float *s, size_t stride, float *out, const float *q, const float *k, const float *v,        \
-       const float *decay, size_t decay_step, float beta, size_t n_k, size_t n))                   \
-    X(void, state_channels,                                                                        \
-      (float *s, const float *a, size_t stride, float *out, const float *dt, const float *x,       \
-       const float *b, const float *c, size_t n_k, size_t n))
+    /* Updates of a state by all rows of s; s->fresh is not read. */                               \
+    X(void, state_outer, (const struct qr_scan *s))                                                \
+    X(void, state_delta, (const struct qr_scan *s))                                                \
+    X(void, state_channels, (const struct qr_scan *s, const float *rates, const float *d))
 
 #endif

@@ -3,6 +3,7 @@
  * by tap, decay rates by key element. */
 #include "model/recurrent_weights.h"
 #include "base/error.h"
+#include "kernels/kernels.h"
 #include <math.h>
 
 /* The parts q, k and v of a convolution: their roles, channels and factors. */
@@ -56,6 +57,15 @@ static float decay_rate(const struct qr_recurrent_config *r, float a)
     return r->log_decay ? -expf(a) : a;
 }
 
+/* Place of key element i of a channel in an array with the tiles of a state: [channels /
+ * QR_SCAN_COLUMNS][keys][channels of the tile]. */
+static size_t tile_index(size_t channels, size_t keys, size_t channel, size_t i)
+{
+    const size_t first = channel / QR_SCAN_COLUMNS * QR_SCAN_COLUMNS, rest = channels - first;
+    const size_t width = rest < QR_SCAN_COLUMNS ? rest : QR_SCAN_COLUMNS;
+    return first * keys + i * width + channel - first;
+}
+
 static quire_status prepare_decay(struct quire_model *m, struct qr_model_layer *layer,
                                   struct quire_error *err)
 {
@@ -70,7 +80,7 @@ static quire_status prepare_decay(struct quire_model *m, struct qr_model_layer *
     for (size_t h = 0; h < heads; h++)
         for (size_t i = 0; i < copies; i++)
             if (by_channel)
-                decay[i * heads + h] = decay_rate(r, a[h * keys + i]);
+                decay[tile_index(heads, keys, h, i)] = decay_rate(r, a[h * keys + i]);
             else
                 decay[h * copies + i] = decay_rate(r, a[h]);
     layer->recurrent.decay = decay;

@@ -4,11 +4,15 @@
 #define QR_MODEL_STATE_LAYOUT_H
 #include "model/load/model.h"
 
+/* Counts up when the elements of a state change their order: cache files hold states.
+ * 2: tiles of QR_SCAN_COLUMNS columns. */
+enum { QR_STATE_LAYOUT = 2 };
+
 /* Assigns the offsets of all recurrent layers and the size of a state. A layer has the last inputs
- * of its convolution, [taps - 1][channels], oldest first, and then the state, [head][key][value] or
- * for Mamba-1 [key][channel]; both begin at multiples of 64 bytes. Layers with convolutional
- * attention have the last inputs of both convolutions and, behind those of the second, the values
- * of the last token for the next one. QUIRE_E_LIMIT. */
+ * of its convolution, [taps - 1][channels], oldest first, and then the state in the tiles of
+ * QR_SCAN_COLUMNS; both begin at multiples of 64 bytes. Layers with convolutional attention have
+ * the last inputs of both convolutions and, behind those of the second, the values of the last
+ * token for the next one. QUIRE_E_LIMIT. */
 quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err);
 
 #endif

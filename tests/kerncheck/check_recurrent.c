@@ -138,66 +138,129 @@ static void check_sigmoid(struct kc_env *env, kc_fn fn)
     }
 }
 
-/* ---- States: columns [0, n) of rows of `stride`; the columns behind them must stay. */
+/* ---- States: columns [0, n) of rows of `stride`; the columns behind them must stay. Rows of
+ * operands have strides of their own. */
+enum { MAX_ROWS = 5 };
+
 struct state_case {
-    size_t n, n_k, stride;
-    float *s, *q, *k, *v, *out;
-    float *copy; /* of s */
+    struct qr_scan scan;
+    float *s, *out; /* of scan, writable */
+    float *copy;    /* of the state before */
 };
+
+static size_t pad(struct kc_env *env) { return (size_t)kc_int(env, 0, 3); }
+
+/* `rows` rows of n floats, `stride` apart; nothing behind the last row may be read. */
+static float *operand(struct kc_env *env, size_t rows, size_t stride, size_t n, float scale)
+{
+    return normal(env, (rows - 1) * stride + n, scale);
+}
 
 static void make_state(struct kc_env *env, struct state_case *c, int round)
 {
-    c->n = pick_size(env, round);
-    c->n_k = (size_t)kc_int(env, 1, MAX_KEYS);
-    c->stride = c->n + (size_t)kc_int(env, 0, 3);
-    const size_t total = c->stride * (c->n_k - 1) + c->n;
-    c->s = normal(env, total, 1);
+    const size_t n = pick_size(env, round), keys = (size_t)kc_int(env, 1, MAX_KEYS);
+    const size_t rows = (size_t)kc_int(env, 1, MAX_ROWS), stride = n + pad(env);
+    const size_t total = stride * (keys - 1) + n;
+    struct qr_scan *a = &c->scan;
+    *a = (struct qr_scan){ .state_stride = stride,
+                           .n_keys = keys,
+                           .n_values = n,
+                           .n_rows = rows,
+                           .key_stride = keys + pad(env),
+                           .value_stride = n + pad(env),
+                           .out_stride = n + pad(env) };
+    c->s = a->state = normal(env, total, 1);
     c->copy = kc_buffer_end(total * 4);
     memcpy(c->copy, c->s, total * 4);
-    c->q = normal(env, c->n_k, 0.3f);
-    c->k = normal(env, c->n_k, 0.3f);
-    c->v = normal(env, c->n, 1);
-    c->out = kc_buffer_end(c->n * 4);
+    a->q = operand(env, rows, a->key_stride, keys, 0.2f);
+    a->k = operand(env, rows, a->key_stride, keys, 0.2f);
+    a->v = operand(env, rows, a->value_stride, n, 1);
+    c->out = a->out = kc_buffer_end(((rows - 1) * a->out_stride + n) * 4);
 }
 
 static void check_outside(struct kc_env *env, const struct state_case *c)
 {
-    for (size_t i = 0; i + 1 < c->n_k; i++)
-        if (memcmp(c->s + i * c->stride + c->n, c->copy + i * c->stride + c->n,
-                   (c->stride - c->n) * 4) != 0)
-            kc_fail(env, "wrote behind column %zu of row %zu", c->n, i);
+    const struct qr_scan *a = &c->scan;
+    for (size_t i = 0; i + 1 < a->n_keys; i++)
+        if (memcmp(c->s + i * a->state_stride + a->n_values,
+                   c->copy + i * a->state_stride + a->n_values,
+                   (a->state_stride - a->n_values) * 4) != 0)
+            kc_fail(env, "wrote behind column %zu of row %zu", a->n_values, i);
     if (!kc_intact(c->s) || !kc_intact(c->out))
-        kc_fail(env, "wrote outside the state or out, n %zu, %zu keys", c->n, c->n_k);
+        kc_fail(env, "wrote outside the state or out, n %zu, %zu keys", a->n_values, a->n_keys);
+}
+
+/* Column j in double: the state, and the output of every row. `size` bounds their terms, whose
+ * rounding errors the sums contain. */
+struct column {
+    double state[MAX_KEYS], out[MAX_ROWS], size;
+};
+
+static void begin_column(const struct state_case *c, size_t j, struct column *x)
+{
+    x->size = 1;
+    for (size_t i = 0; i < c->scan.n_keys; i++)
+        x->state[i] = c->copy[i * c->scan.state_stride + j];
+}
+
+/* s += k u; out = sum of q s */
+static void add_row(const struct qr_scan *a, size_t r, double u, struct column *x)
+{
+    const float *q = a->q + r * a->key_stride, *k = a->k + r * a->key_stride;
+    double sum = 0;
+    for (size_t i = 0; i < a->n_keys; i++) {
+        x->state[i] += k[i] * u;
+        x->size = fmax(x->size, fabs(x->state[i]));
+        sum += q[i] * x->state[i];
+    }
+    x->size = fmax(x->size, fabs(u));
+    x->out[r] = sum;
 }
 
 /* Compares column j of the state and of out with the oracle's. */
 static bool same_column(struct kc_env *env, const struct state_case *c, size_t j,
-                        const double *after, double sum, double size)
+                        const struct column *x)
 {
-    for (size_t i = 0; i < c->n_k; i++)
-        if (!near(env, "state", i * c->stride + j, c->s[i * c->stride + j], after[i], 4e-6,
-                  fabs(after[i]) + size))
+    const struct qr_scan *a = &c->scan;
+    const double rows = (double)a->n_rows;
+    for (size_t i = 0; i < a->n_keys; i++)
+        if (!near(env, "state", i * a->state_stride + j, c->s[i * a->state_stride + j], x->state[i],
+                  4e-6 * rows, fabs(x->state[i]) + x->size))
             return false;
-    return near(env, "out", j, c->out[j], sum, 1e-5, fabs(sum) + size);
+    for (size_t r = 0; r < a->n_rows; r++)
+        if (!near(env, "out", r * a->out_stride + j, c->out[r * a->out_stride + j], x->out[r],
+                  1e-5 * rows, fabs(x->out[r]) + x->size))
+            return false;
+    return true;
 }
 
 static void check_outer(struct kc_env *env, kc_fn fn)
 {
-    void (*kernel)(float *, size_t, float *, const float *, const float *, const float *, float,
-                   size_t, size_t);
+    void (*kernel)(const struct qr_scan *);
     memcpy(&kernel, &fn, sizeof fn);
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         struct state_case c;
+        struct column x;
         make_state(env, &c, r);
-        const float decay = kc_uniform(env, 0, 1);
-        kernel(c.s, c.stride, c.out, c.q, c.k, c.v, decay, c.n_k, c.n);
-        for (size_t j = 0; j < c.n; j++) {
-            double after[MAX_KEYS], sum = 0;
-            for (size_t i = 0; i < c.n_k; i++) {
-                after[i] = (double)decay * c.copy[i * c.stride + j] + (double)c.k[i] * c.v[j];
-                sum += c.q[i] * after[i];
+        struct qr_scan *const a = &c.scan;
+        float *decay = operand(env, a->n_rows, a->decay_stride = 1 + pad(env), 1, 1);
+        for (size_t t = 0; t < a->n_rows; t++)
+            decay[t * a->decay_stride] = kc_uniform(env, 0, 1);
+        a->decay = decay;
+        a->d = r % 3 ? kc_normal(env) : 0;
+        if (r % 2)
+            a->dt = operand(env, a->n_rows, a->dt_stride = 1 + pad(env), 1, 1);
+        kernel(a);
+        for (size_t j = 0; j < a->n_values; j++) {
+            begin_column(&c, j, &x);
+            for (size_t t = 0; t < a->n_rows; t++) {
+                const double v = a->v[t * a->value_stride + j];
+                for (size_t i = 0; i < a->n_keys; i++)
+                    x.state[i] *= decay[t * a->decay_stride];
+                add_row(a, t, a->dt ? a->dt[t * a->dt_stride] * v : v, &x);
+                x.out[t] += a->d * v;
             }
-            if (!same_column(env, &c, j, after, sum, 1))
+            if (!same_column(env, &c, j, &x))
                 return;
         }
         check_outside(env, &c);
@@ -207,28 +270,29 @@ static void check_outer(struct kc_env *env, kc_fn fn)
 
 static void check_delta(struct kc_env *env, kc_fn fn)
 {
-    void (*kernel)(float *, size_t, float *, const float *, const float *, const float *,
-                   const float *, size_t, float, size_t, size_t);
+    void (*kernel)(const struct qr_scan *);
     memcpy(&kernel, &fn, sizeof fn);
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         struct state_case c;
+        struct column x;
         make_state(env, &c, r);
-        const size_t step = (size_t)kc_int(env, 0, 1);
-        float *decay = normal(env, step ? c.n_k : 1, 0.5f);
-        const float beta = kc_uniform(env, 0, 2);
-        kernel(c.s, c.stride, c.out, c.q, c.k, c.v, decay, step, beta, c.n_k, c.n);
-        for (size_t j = 0; j < c.n; j++) {
-            double after[MAX_KEYS], sum = 0, read = 0;
-            for (size_t i = 0; i < c.n_k; i++) {
-                after[i] = (double)decay[i * step] * c.copy[i * c.stride + j];
-                read += c.k[i] * after[i];
+        struct qr_scan *const a = &c.scan;
+        a->decay_step = (size_t)kc_int(env, 0, 1);
+        const size_t n_decays = a->decay_step ? a->n_keys : 1;
+        a->decay = operand(env, a->n_rows, a->decay_stride = n_decays + pad(env), n_decays, 0.5f);
+        a->dt = operand(env, a->n_rows, a->dt_stride = 1 + pad(env), 1, 0.7f);
+        kernel(a);
+        for (size_t j = 0; j < a->n_values; j++) {
+            begin_column(&c, j, &x);
+            for (size_t t = 0; t < a->n_rows; t++) {
+                double read = 0;
+                for (size_t i = 0; i < a->n_keys; i++) {
+                    x.state[i] *= a->decay[t * a->decay_stride + i * a->decay_step];
+                    read += a->k[t * a->key_stride + i] * x.state[i];
+                }
+                add_row(a, t, a->dt[t * a->dt_stride] * (a->v[t * a->value_stride + j] - read), &x);
             }
-            const double u = beta * (c.v[j] - read);
-            for (size_t i = 0; i < c.n_k; i++) {
-                after[i] += c.k[i] * u;
-                sum += c.q[i] * after[i];
-            }
-            if (!same_column(env, &c, j, after, sum, 2))
+            if (!same_column(env, &c, j, &x))
                 return;
         }
         check_outside(env, &c);
@@ -238,27 +302,32 @@ static void check_delta(struct kc_env *env, kc_fn fn)
 
 static void check_channels(struct kc_env *env, kc_fn fn)
 {
-    void (*kernel)(float *, const float *, size_t, float *, const float *, const float *,
-                   const float *, const float *, size_t, size_t);
+    void (*kernel)(const struct qr_scan *, const float *, const float *);
     memcpy(&kernel, &fn, sizeof fn);
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         struct state_case c;
+        struct column x;
         make_state(env, &c, r);
-        float *a = normal(env, c.stride * (c.n_k - 1) + c.n, 2), *dt = normal(env, c.n, 1);
-        for (size_t i = 0; i < c.stride * (c.n_k - 1) + c.n; i++)
-            a[i] = -fabsf(a[i]);
-        for (size_t j = 0; j < c.n; j++)
-            dt[j] = fabsf(dt[j]);
-        kernel(c.s, a, c.stride, c.out, dt, c.v, c.k, c.q, c.n_k, c.n);
-        for (size_t j = 0; j < c.n; j++) {
-            double after[MAX_KEYS], sum = 0;
-            for (size_t i = 0; i < c.n_k; i++) {
-                const size_t at = i * c.stride + j;
-                after[i] =
-                    exp((double)dt[j] * a[at]) * c.copy[at] + (double)c.k[i] * dt[j] * c.v[j];
-                sum += c.q[i] * after[i];
+        struct qr_scan *const a = &c.scan;
+        const size_t total = a->state_stride * (a->n_keys - 1) + a->n_values;
+        float *rates = normal(env, total, 2), *d = normal(env, a->n_values, 1);
+        float *dt = operand(env, a->n_rows, a->dt_stride = a->n_values + pad(env), a->n_values, 1);
+        for (size_t i = 0; i < total; i++)
+            rates[i] = -fabsf(rates[i]);
+        for (size_t i = 0; i < (a->n_rows - 1) * a->dt_stride + a->n_values; i++)
+            dt[i] = fabsf(dt[i]);
+        a->dt = dt;
+        kernel(a, rates, d);
+        for (size_t j = 0; j < a->n_values; j++) {
+            begin_column(&c, j, &x);
+            for (size_t t = 0; t < a->n_rows; t++) {
+                const double step = dt[t * a->dt_stride + j], v = a->v[t * a->value_stride + j];
+                for (size_t i = 0; i < a->n_keys; i++)
+                    x.state[i] *= exp(step * rates[i * a->state_stride + j]);
+                add_row(a, t, step * v, &x);
+                x.out[t] += d[j] * v;
             }
-            if (!same_column(env, &c, j, after, sum, 1))
+            if (!same_column(env, &c, j, &x))
                 return;
         }
         check_outside(env, &c);

@@ -144,8 +144,8 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
     const float *in = x->values_in + run->row * x->in_width;
     const bool constant = r->kind == QR_RECURRENT_LIGHTNING;
     struct qr_scan scan = {
-        .state = run->state + x->layer->recurrent.state + h * keys * r->value_dim + j0,
-        .state_stride = r->value_dim,
+        .state = run->state + x->layer->recurrent.state + keys * column,
+        .state_stride = n,
         .n_keys = keys,
         .n_values = n,
         .n_rows = run->n,
@@ -185,8 +185,8 @@ static void run_channels(const struct qr_recurrent *x, const struct qr_state_run
     const size_t width = r->dt_rank + 2 * (size_t)r->key_dim;
     const float *low = b->low + run->row * width + r->dt_rank;
     const struct qr_scan scan = {
-        .state = run->state + x->layer->recurrent.state + c0,
-        .state_stride = x->values,
+        .state = run->state + x->layer->recurrent.state + r->key_dim * c0,
+        .state_stride = n,
         .n_keys = r->key_dim,
         .n_values = n,
         .n_rows = run->n,
@@ -201,8 +201,8 @@ static void run_channels(const struct qr_recurrent *x, const struct qr_state_run
         .out = b->out + run->row * x->values + c0,
         .out_stride = x->values,
     };
-    qr_scan_channels(&scan, x->layer->recurrent.decay + c0, x->layer->vec[QR_W_REC_D] + c0,
-                     x->s->ctx->model->kernels);
+    qr_scan_channels(&scan, x->layer->recurrent.decay + r->key_dim * c0,
+                     x->layer->vec[QR_W_REC_D] + c0, x->s->ctx->model->kernels);
 }
 
 /* Gates of RG-LRU for head h: sigmoid(W u + b) of all rows, into b->dt (input) or b->decay. */
