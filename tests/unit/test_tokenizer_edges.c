@@ -104,13 +104,26 @@ static void white_space(void **state)
         const char *text;
         bool white;
     } cases[] = {
-        { "\t", true },           { "\r", true },           { "\x0E", false },
-        { "\x08", false },        { "\xC2\x85", true },     { "\xC2\x86", false },
-        { "\xC2\xA0", true },     { "\xC2\xA1", false },    { "\xE1\x9A\x80", true },
-        { "\xE1\x9A\x81", false }, { "\xE2\x80\x80", true }, { "\xE2\x80\x8A", true },
-        { "\xE2\x80\x8B", false }, { "\xE2\x80\xA8", true }, { "\xE2\x80\xA9", true },
-        { "\xE2\x80\xAF", true }, { "\xE2\x81\x9F", true }, { "\xE2\x81\xA0", false },
-        { "\xE3\x80\x80", true }, { "\xE3\x80\x81", false },
+        { "\t", true },
+        { "\r", true },
+        { "\x0E", false },
+        { "\x08", false },
+        { "\xC2\x85", true },
+        { "\xC2\x86", false },
+        { "\xC2\xA0", true },
+        { "\xC2\xA1", false },
+        { "\xE1\x9A\x80", true },
+        { "\xE1\x9A\x81", false },
+        { "\xE2\x80\x80", true },
+        { "\xE2\x80\x8A", true },
+        { "\xE2\x80\x8B", false },
+        { "\xE2\x80\xA8", true },
+        { "\xE2\x80\xA9", true },
+        { "\xE2\x80\xAF", true },
+        { "\xE2\x81\x9F", true },
+        { "\xE2\x81\xA0", false },
+        { "\xE3\x80\x80", true },
+        { "\xE3\x80\x81", false },
     };
     struct vocab *v = byte_vocab("gpt-2");
     const int32_t right = add_token(v, "<r>", QUIRE_TOKEN_CONTROL);
@@ -234,13 +247,16 @@ static void known_texts(void **state)
 {
     (void)state;
 #define WIDE "\xEF\xBD\x9C"
-    static const char *const control[] = { "<|x|>", "<" WIDE "x" WIDE ">", "<s>", "[SEP]",
-                                           "<|end|>", "_<EOT>", "<|flush|>" },
-                             *const other[] = { "<|", "<||>", "<|x", "<|x>", "x|>", "|x|>",
-                                                "<" WIDE "x", "<" WIDE WIDE ">", "<S>", "s>" },
-                             *const no_byte[] = { "<0x1>", "<0x123>", "<1x12>", "<0x12", "<0x12)",
-                                                  "<0xG0>", "<0x0G>", "<0x:0>", "<0x/0>", "<0x@0>",
-                                                  "<0x`0>", "<0xg0>" };
+    static const char *const control[] = { "<|x|>",    "<" WIDE "x" WIDE ">",
+                                           "<s>",      "[SEP]",
+                                           "<|end|>",  "_<EOT>",
+                                           "<|flush|>" },
+                             *const other[] = { "<|",  "<||>", "<|x",        "<|x>",
+                                                "x|>", "|x|>", "<" WIDE "x", "<" WIDE WIDE ">",
+                                                "<S>", "s>" },
+                             *const no_byte[] = { "<0x1>",  "<0x123>", "<1x12>", "<0x12",
+                                                  "<0x12)", "<0xG0>",  "<0x0G>", "<0x:0>",
+                                                  "<0x/0>", "<0x@0>",  "<0x`0>", "<0xg0>" };
     for (size_t i = 0; i < sizeof control / sizeof *control; i++)
         if (!qr_is_control_text(control[i], strlen(control[i])))
             fail_msg("%s", control[i]);
@@ -263,9 +279,8 @@ static void channels(void **state)
         const enum quire_token_type control = QUIRE_TOKEN_CONTROL,
                                     user = QUIRE_TOKEN_UNUSED; /* no control token */
         const int32_t end = present & 1 ? add_token(v, "<|end|>", control) : QUIRE_TOKEN_NONE;
-        const int32_t ret = present & 2
-                                ? add_token(v, "<|return|>", present & 8 ? user : control)
-                                : QUIRE_TOKEN_NONE;
+        const int32_t ret = present & 2 ? add_token(v, "<|return|>", present & 8 ? user : control)
+                                        : QUIRE_TOKEN_NONE;
         if (present & 4)
             add_token(v, "<|call|>", present & 16 ? user : control);
         const int32_t eom = add_token(v, "<|eom_id|>", control);
@@ -311,8 +326,9 @@ static void half_characters(void **state)
     assert_status(QUIRE_OK, qr_charsmap_read(&v->spec, map, 4 + trie + 2, "map", &err));
     struct quire_tokenizer *t = build(v);
     assert_ids(encode(t, "a\xC5\xBF", 0), SPM_SPACE, SPM_A, SPM_A + 25);
-    assert_ids(encode(t, "\xC5\xBF"
-                         "b\xC3\xA9",
+    assert_ids(encode(t,
+                      "\xC5\xBF"
+                      "b\xC3\xA9",
                       0),
                SPM_SPACE, SPM_A + 25, SPM_A + 1, SPM_BYTE + 0xC3, SPM_BYTE + 0xA9);
     quire_tokenizer_close(t);
@@ -345,8 +361,7 @@ static void base64(void **state)
     for (size_t i = 0; i < sizeof no_map / sizeof *no_map; i++) {
         struct vocab *v = spm_vocab();
         struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_E_FORMAT,
-                      qr_charsmap_read_base64(&v->spec, no_map[i], 4, "map", &err));
+        assert_status(QUIRE_E_FORMAT, qr_charsmap_read_base64(&v->spec, no_map[i], 4, "map", &err));
         if (!strstr(err.msg, "no map"))
             fail_msg("%s: %s", no_map[i], err.msg);
         vocab_free(v);
@@ -356,12 +371,18 @@ static void base64(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equal_added_texts),    cmocka_unit_test(equal_texts),
-        cmocka_unit_test(spaces_of_added_tokens), cmocka_unit_test(ill_formed_neighbors),
-        cmocka_unit_test(white_space),          cmocka_unit_test(outside_the_alphabet),
-        cmocka_unit_test(no_unknown_token),     cmocka_unit_test(bad_ids),
-        cmocka_unit_test(merges_with_spaces),   cmocka_unit_test(known_texts),
-        cmocka_unit_test(channels),             cmocka_unit_test(half_characters),
+        cmocka_unit_test(equal_added_texts),
+        cmocka_unit_test(equal_texts),
+        cmocka_unit_test(spaces_of_added_tokens),
+        cmocka_unit_test(ill_formed_neighbors),
+        cmocka_unit_test(white_space),
+        cmocka_unit_test(outside_the_alphabet),
+        cmocka_unit_test(no_unknown_token),
+        cmocka_unit_test(bad_ids),
+        cmocka_unit_test(merges_with_spaces),
+        cmocka_unit_test(known_texts),
+        cmocka_unit_test(channels),
+        cmocka_unit_test(half_characters),
         cmocka_unit_test(base64),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -4,9 +4,11 @@
 #include "test_tokenizer.h"
 #include "tokenizer/sentencepiece_model.h"
 
-#define UNK   "\x0a\x09\x0a\x05<unk>\x18\x02"
-#define PIECE "\x0a\x03\x0a\x01" "a"
-#define BPE   "\x12\x02\x18\x02"
+#define UNK "\x0a\x09\x0a\x05<unk>\x18\x02"
+#define PIECE                                                                                      \
+    "\x0a\x03\x0a\x01"                                                                             \
+    "a"
+#define BPE      "\x12\x02\x18\x02"
 #define S(bytes) bytes, sizeof bytes - 1
 
 static quire_status read_model(const char *bytes, size_t size, struct vocab *v,
@@ -28,7 +30,9 @@ static void refused(void **state)
         { S("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01"), QUIRE_E_FORMAT, "field at byte 0" },
         { S("\x00\x01"), QUIRE_E_FORMAT, "field at byte 0" },
         { S("\x80\x80\x80\x80\x80\x80\x01\x00"), QUIRE_E_FORMAT, "field at byte 0" },
-        { S(UNK "\x0a\x05" "a"), QUIRE_E_FORMAT, "field at byte 11" },
+        { S(UNK "\x0a\x05"
+                "a"),
+          QUIRE_E_FORMAT, "field at byte 11" },
         { S(UNK "\x0a\x80"), QUIRE_E_FORMAT, "field at byte 11" },
         { S(UNK "\x0d\x01\x01"), QUIRE_E_FORMAT, "field at byte 11" },
         { S(UNK "\x09\x01\x01"), QUIRE_E_FORMAT, "field at byte 11" },
@@ -69,10 +73,10 @@ static void accepted(void **state)
         size_t size;
     } cases[] = {
         { S(UNK PIECE BPE) },
-        { S(UNK PIECE BPE "\x12\x03\xc0\x01\x00") },         /* no white space as suffix */
-        { S(UNK PIECE BPE "\x1a\x02\x28\x01") },             /* escaped white space */
-        { S(UNK PIECE BPE "\x1a\x02\x12\x00") },             /* an empty map */
-        { S(UNK PIECE BPE "\x1a\x02\x10\x07") },             /* a map of another type */
+        { S(UNK PIECE BPE "\x12\x03\xc0\x01\x00") },               /* no white space as suffix */
+        { S(UNK PIECE BPE "\x1a\x02\x28\x01") },                   /* escaped white space */
+        { S(UNK PIECE BPE "\x1a\x02\x12\x00") },                   /* an empty map */
+        { S(UNK PIECE BPE "\x1a\x02\x10\x07") },                   /* a map of another type */
         { S(UNK PIECE BPE "\x1a\x03\x0a\x01x\x12\x03\x0a\x01x") }, /* names */
         { S(UNK PIECE BPE "\x22\x01x\x29\x00\x00\x00\x00\x00\x00\x00\x00\x2d\x00\x00\x00\x00") },
         { S(UNK PIECE BPE "\x12\x03\xf0\x02\x07\x12\x09\x21\x00\x00\x00\x00\x00\x00\x00\x00") },
@@ -89,8 +93,8 @@ static void accepted(void **state)
         vocab_free(v);
     }
     /* -1: the model has no such token */
-    static const char none[] = UNK PIECE BPE
-        "\x12\x0c\xc8\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
+    static const char none[] =
+        UNK PIECE BPE "\x12\x0c\xc8\x02\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01";
     struct vocab *v = vocab_new(QR_VOCAB_UNIGRAM);
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_OK, read_model(none, sizeof none - 1, v, &err));

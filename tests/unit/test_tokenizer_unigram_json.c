@@ -5,19 +5,19 @@
 #include "tokenizer/open_huggingface.h"
 
 #define MODEL(vocab, more) "{\"model\":{\"type\":\"Unigram\",\"vocab\":[" vocab "]" more "}"
-#define PIECES      "[\"<unk>\",0],[\"\u2581\",-1],[\"a\",-2],[\"\u00e9\",-3],[\"<0x0A>\",-4]"
-#define GOOD        MODEL(PIECES, ",\"unk_id\":0")
-#define METASPACE   ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
-#define NORM(steps) ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
-#define PRE(steps)  ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps "]}"
-#define ADDED(list) ",\"added_tokens\":[" list "]"
-#define META        "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
-#define WORDS       "{\"type\":\"WhitespaceSplit\"}"
-#define COLLAPSE    "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}"
-#define STRIP(x)    "{\"type\":\"Strip\"" x "}"
-#define MAP(x)      "{\"type\":\"Precompiled\"" x "}"
+#define PIECES             "[\"<unk>\",0],[\"\u2581\",-1],[\"a\",-2],[\"\u00e9\",-3],[\"<0x0A>\",-4]"
+#define GOOD               MODEL(PIECES, ",\"unk_id\":0")
+#define METASPACE          ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
+#define NORM(steps)        ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
+#define PRE(steps)         ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps "]}"
+#define ADDED(list)        ",\"added_tokens\":[" list "]"
+#define META               "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
+#define WORDS              "{\"type\":\"WhitespaceSplit\"}"
+#define COLLAPSE           "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}"
+#define STRIP(x)           "{\"type\":\"Strip\"" x "}"
+#define MAP(x)             "{\"type\":\"Precompiled\"" x "}"
 /* a trie of one unit and an empty text */
-#define SMALL_MAP   ",\"precompiled_charsmap\":\"BAAAAAAAAAAAAAAA\""
+#define SMALL_MAP          ",\"precompiled_charsmap\":\"BAAAAAAAAAAAAAAA\""
 
 static quire_status open_text(const char *json, const struct quire_allocator *a,
                               struct quire_tokenizer **t, struct quire_error *err)
@@ -72,11 +72,11 @@ static void refused(void **state)
           "normalizer Replace is not supported" },
         { GOOD METASPACE NORM("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"}}") "}",
           QUIRE_E_UNSUPPORTED, "normalizer Replace is not supported" },
-        { GOOD METASPACE
-          NORM("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" +\"},\"content\":\" \"}") "}",
+        { GOOD METASPACE NORM(
+              "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" +\"},\"content\":\" \"}") "}",
           QUIRE_E_UNSUPPORTED, "normalizer Replace is not supported" },
-        { GOOD METASPACE
-          NORM("{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"_\"}") "}",
+        { GOOD METASPACE NORM(
+              "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"_\"}") "}",
           QUIRE_E_UNSUPPORTED, "normalizer Replace is not supported" },
         { GOOD PRE(META "," WORDS) "}", QUIRE_E_UNSUPPORTED, "WhitespaceSplit" },
         { GOOD PRE(WORDS) "}", QUIRE_E_UNSUPPORTED, "without U+2581 for spaces" },
@@ -84,8 +84,8 @@ static void refused(void **state)
           "of this Unigram model" },
         { GOOD METASPACE NORM("{\"type\":\"BertNormalizer\"}") "}", QUIRE_E_UNSUPPORTED,
           "of this Unigram model" },
-        { GOOD PRE("{\"type\":\"ByteLevel\",\"add_prefix_space\":false}") "}",
-          QUIRE_E_UNSUPPORTED, "of this Unigram model" },
+        { GOOD PRE("{\"type\":\"ByteLevel\",\"add_prefix_space\":false}") "}", QUIRE_E_UNSUPPORTED,
+          "of this Unigram model" },
         { GOOD PRE("{\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":false}") "}",
           QUIRE_E_UNSUPPORTED, "of this Unigram model" },
         { GOOD PRE("{\"type\":\"Digits\"}," META) "}", QUIRE_E_UNSUPPORTED,
@@ -120,20 +120,30 @@ static const struct {
     /* Replace of single spaces instead of Metaspace */
     { GOOD NORM("{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},"
                 "\"content\":\"\u2581\"}") "}",
-      "a a", { 2, 1, 2 }, 3 },
+      "a a",
+      { 2, 1, 2 },
+      3 },
     { GOOD METASPACE NORM(COLLAPSE) "}", "a   a", { 1, 2, 1, 2 }, 4 },
     /* U+2581 of the text begins a word, too */
-    { GOOD PRE(WORDS "," META) "}", "a\u2581" "a \t a", { 1, 2, 1, 2, 1, 2 }, 6 },
+    { GOOD PRE(WORDS "," META) "}",
+      "a\u2581"
+      "a \t a",
+      { 1, 2, 1, 2, 1, 2 },
+      6 },
     /* "<0x0A>" is a byte with byte_fallback only */
     { MODEL(PIECES, ",\"unk_id\":0,\"byte_fallback\":true") METASPACE "}", "a\n", { 1, 2, 4 }, 3 },
     { MODEL(PIECES, ",\"unk_id\":0,\"byte_fallback\":false") METASPACE "}", "a\n", { 1, 2, 0 }, 3 },
     /* the unknown token is an added one, too; a token that ends texts is a control token */
     { GOOD METASPACE ADDED("{\"id\":0,\"content\":\"<unk>\"},{\"id\":5,\"content\":\"<|end|>\"},"
                            "{\"id\":6,\"content\":\"xx\",\"normalized\":false}") "}",
-      "xxa", { 6, 1, 2 }, 3 },
-    { MODEL("[\"<|im_end|>\",0],[\"\u2581\",-1],[\"a\",-2]", ",\"unk_id\":0") METASPACE
-      ADDED("{\"id\":0,\"content\":\"<|im_end|>\",\"special\":true}") "}",
-      "a", { 1, 2 }, 2 },
+      "xxa",
+      { 6, 1, 2 },
+      3 },
+    { MODEL("[\"<|im_end|>\",0],[\"\u2581\",-1],[\"a\",-2]", ",\"unk_id\":0")
+          METASPACE ADDED("{\"id\":0,\"content\":\"<|im_end|>\",\"special\":true}") "}",
+      "a",
+      { 1, 2 },
+      2 },
 };
 
 static void accepted(void **state)
