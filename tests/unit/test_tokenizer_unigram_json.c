@@ -4,20 +4,20 @@
 #include "test_tokenizer.h"
 #include "tokenizer/open_huggingface.h"
 
-#define MODEL(vocab, more) "{\"model\":{\"type\":\"Unigram\",\"vocab\":[" vocab "]" more "}"
-#define PIECES             "[\"<unk>\",0],[\"\u2581\",-1],[\"a\",-2],[\"\u00e9\",-3],[\"<0x0A>\",-4]"
-#define GOOD               MODEL(PIECES, ",\"unk_id\":0")
-#define METASPACE          ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
-#define NORM(steps)        ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
-#define PRE(steps)         ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps "]}"
-#define ADDED(list)        ",\"added_tokens\":[" list "]"
-#define META               "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
-#define WORDS              "{\"type\":\"WhitespaceSplit\"}"
-#define COLLAPSE           "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}"
-#define STRIP(x)           "{\"type\":\"Strip\"" x "}"
-#define MAP(x)             "{\"type\":\"Precompiled\"" x "}"
+#define MODEL(v, x) "{\"model\":{\"type\":\"Unigram\",\"vocab\":[" v "]" x "}"
+#define PIECES      "[\"<unk>\",0],[\"\u2581\",-1],[\"a\",-2],[\"\u00e9\",-3],[\"<0x0A>\",-4]"
+#define GOOD        MODEL(PIECES, ",\"unk_id\":0")
+#define METASPACE   ",\"pre_tokenizer\":{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
+#define NORM(steps) ",\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[" steps "]}"
+#define PRE(steps)  ",\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[" steps "]}"
+#define ADDED(list) ",\"added_tokens\":[" list "]"
+#define META        "{\"type\":\"Metaspace\",\"replacement\":\"\u2581\"}"
+#define WORDS       "{\"type\":\"WhitespaceSplit\"}"
+#define COLLAPSE    "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}"
+#define STRIP(x)    "{\"type\":\"Strip\"" x "}"
+#define MAP(x)      "{\"type\":\"Precompiled\"" x "}"
 /* a trie of one unit and an empty text */
-#define SMALL_MAP          ",\"precompiled_charsmap\":\"BAAAAAAAAAAAAAAA\""
+#define SMALL_MAP   ",\"precompiled_charsmap\":\"BAAAAAAAAAAAAAAA\""
 
 static quire_status open_text(const char *json, const struct quire_allocator *a,
                               struct quire_tokenizer **t, struct quire_error *err)
