@@ -96,8 +96,6 @@ static size_t lower_bound(const struct quire_tokenizer *t, size_t lo, size_t hi,
 const struct qr_added_token *qr_added_token_match(const struct quire_tokenizer *t, const char *s,
                                                   size_t n, size_t n_trusted)
 {
-    if (!n || !t->starts_added_token[(uint8_t)*s])
-        return NULL;
     const struct qr_added_token *best = NULL;
     size_t lo = 0, hi = t->n_added;
     for (uint32_t depth = 0; depth < n && lo < hi; depth++) {

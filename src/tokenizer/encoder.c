@@ -13,6 +13,7 @@ quire_status qr_encoder_nomem(struct qr_encoder *e)
 bool qr_bytes_reserve(const struct quire_allocator *a, struct qr_bytes *b, size_t more)
 {
     size_t need;
+    /* GCOVR_EXCL_BR_LINE: the sum of two sizes of existing texts does not overflow */
     return qr_add_size(b->size, more, &need) && qr_grow(a, (void **)&b->data, &b->cap, need, 1);
 }
 

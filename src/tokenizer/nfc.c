@@ -59,7 +59,7 @@ static quire_status normalize_span(struct qr_encoder *e, const uint8_t *s, size_
         const utf8proc_ssize_t k =
             utf8proc_decompose_char((utf8proc_int32_t)cp, e->code_points + n_code_points,
                                     MAX_EXPANSION, UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &boundary);
-        if (k < 1 || k > MAX_EXPANSION)
+        if (k < 1 || k > MAX_EXPANSION) /* GCOVR_EXCL_BR_LINE: no character has a longer one */
             return qr_fail(e->err, QUIRE_E_INTERNAL, "decomposition of U+%04X", (unsigned)cp);
         QR_MSAN_WRITTEN(e->code_points + n_code_points, (size_t)k * sizeof *e->code_points);
         n_code_points += (size_t)k;
@@ -76,7 +76,7 @@ static quire_status normalize_span(struct qr_encoder *e, const uint8_t *s, size_
     }
     const utf8proc_ssize_t k = utf8proc_normalize_utf32(
         e->code_points, (utf8proc_ssize_t)n_code_points, UTF8PROC_COMPOSE | UTF8PROC_STABLE);
-    if (k < 0)
+    if (k < 0) /* GCOVR_EXCL_BR_LINE: decomposed characters are valid */
         return qr_fail(e->err, QUIRE_E_INTERNAL, "normalization: %s", utf8proc_errmsg(k));
     if (!qr_bytes_reserve(a, &e->normalized, (size_t)k * QR_UTF8_MAX))
         return qr_encoder_nomem(e);

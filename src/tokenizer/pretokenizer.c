@@ -27,7 +27,7 @@ enum { SIZE_HEADER = 16 };
 
 static void *hook_alloc(PCRE2_SIZE size, void *user)
 {
-    if (size > SIZE_MAX - SIZE_HEADER)
+    if (size > SIZE_MAX - SIZE_HEADER) /* GCOVR_EXCL_BR_LINE: PCRE2 asks for no such size */
         return NULL;
     char *p = qr_alloc(user, size + SIZE_HEADER, 1);
     if (!p)
@@ -69,7 +69,7 @@ static quire_status compile_split(struct qr_pretokenizer *p, uint32_t i, pcre2_c
     qr_free(p->a, pattern, size + 1, 1);
     if (!p->code[i] && code == OUT_OF_MEMORY)
         return no_memory(err);
-    if (!p->code[i])
+    if (!p->code[i]) /* GCOVR_EXCL_BR_LINE: the patterns are constants, which tests compile */
         return qr_fail(err, QUIRE_E_INTERNAL, "pre-tokenizer pattern \"%s\": PCRE2 error %d at %zu",
                        qr_split_pattern_name(p->splits[i]), code, (size_t)at);
     /* without executable memory JIT fails; the interpreter finds the same matches, but slower */
@@ -160,12 +160,12 @@ static quire_status next_match(const struct split_job *s, uint32_t index, const 
     if (rc == PCRE2_ERROR_MATCHLIMIT || rc == PCRE2_ERROR_HEAPLIMIT || rc == PCRE2_ERROR_DEPTHLIMIT)
         return qr_fail(s->err, QUIRE_E_LIMIT, "text exceeds a match limit of pre-tokenizer \"%s\"",
                        name);
-    if (rc < 0)
+    if (rc < 0) /* GCOVR_EXCL_BR_LINE: the text is UTF-8, the arguments are valid */
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\": PCRE2 error %d", name, rc);
     const PCRE2_SIZE *v = pcre2_get_ovector_pointer(s->data);
     *begin = v[0];
     *end = v[1];
-    /* no pattern matches the empty text; the check guarantees termination */
+    /* GCOVR_EXCL_BR_LINE: no pattern matches the empty text; the check guarantees termination */
     if (*end <= *begin || *begin < pos)
         return qr_fail(s->err, QUIRE_E_INTERNAL, "pre-tokenizer \"%s\" made no progress", name);
     return QUIRE_OK;

@@ -67,11 +67,12 @@ static bool read_fixed(struct pair *p, const struct qr_json *step, bool bert)
 {
     const struct qr_json *sep = qr_json_at(qr_json_get(step, "sep"), 1);
     p->type = bert;
-    if (!add_id(p, qr_json_at(qr_json_get(step, "cls"), 1)))
-        return false;
+    /* the ids are valid, and few enough: the affixes of single texts come from them */
+    (void)add_id(p, qr_json_at(qr_json_get(step, "cls"), 1));
     p->place = BETWEEN;
-    if (!add_id(p, sep) || (!bert && !add_id(p, sep)))
-        return false;
+    (void)add_id(p, sep);
+    if (!bert)
+        (void)add_id(p, sep);
     p->place = AFTER;
     return add_id(p, sep);
 }

@@ -135,7 +135,7 @@ static quire_status add_input(struct word *w, uint32_t cp)
     if (t->strip_accents) {
         int boundary = 0;
         n = utf8proc_decompose_char((utf8proc_int32_t)cp, parts, 8, UTF8PROC_DECOMPOSE, &boundary);
-        if (n < 1 || n > 8) /* no canonical decomposition is that long */
+        if (n < 1 || n > 8) /* GCOVR_EXCL_BR_LINE: no canonical decomposition is that long */
             return qr_fail(w->e->err, QUIRE_E_INTERNAL, "decomposition of U+%04X", (unsigned)cp);
     }
     for (utf8proc_ssize_t i = 0; i < n; i++)

@@ -84,6 +84,11 @@ def print_files(files):
             print(f"{path}: {', '.join(map(str, open_lines))}")
 
 
+def innermost(path, modules):
+    """The module of a file: the innermost listed folder around it."""
+    return max((m for m in modules if path.startswith(m + "/")), key=len)
+
+
 def read_all(objects):
     """The counters of all objects that this CPU can run, and the folders left out."""
     notes = [os.path.join(folder, name) for folder, _, names in os.walk(objects) for name in names
@@ -109,9 +114,11 @@ def main():
     files, left_out = read_all(objects)
     failed = False
     rows = []
-    for module, *thresholds in (row.split() for row in modules.splitlines() if row.strip()):
+    modules = [row.split() for row in modules.splitlines() if row.strip()]
+    names = [module for module, *_ in modules]
+    for module, *thresholds in modules:
         inside = {path: lines for path, lines in files.items() if path.startswith(module + "/")}
-        print_files({p: l for p, l in inside.items() if p.count("/") == module.count("/") + 1 and module != "src"})
+        print_files({p: l for p, l in inside.items() if innermost(p, names) == module and module != "src"})
         if not inside:
             continue
         reached = totals(inside)

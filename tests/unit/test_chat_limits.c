@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_chat_limits.c - clocks of chat templates, and renders with too little memory or too few
  * steps for each of their inputs. */
+#include "chat_format/chat_prompt.h"
 #include "test_jinja.h"
 
 static void given_clock(void *user, struct tm *out) { *out = *(const struct tm *)user; }
@@ -182,6 +183,40 @@ static void test_infinite_number(void **state)
     assert_string_equal(err.msg, "a number is too large");
 }
 
+/* User text at the end of a prompt: a span of its own after text of the template, longer after user
+ * text; a failure leaves the prompt as it is. */
+static void test_append(void **state)
+{
+    (void)state;
+    for (size_t at = 1, done = 0; !done; at++) {
+        struct fail_alloc f;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct quire_chat_prompt *prompt;
+        struct qr_jinja_sb output = { .p = "ab", .n = 2 };
+        size_t n = 0;
+        fail_alloc_init(&f, 0, false);
+        assert_status(QUIRE_OK, qr_chat_prompt_new(&f.hooks, &output, &prompt, &err));
+        assert_status(QUIRE_OK, qr_chat_prompt_append(prompt, "", 0, &err));
+        assert_status(QUIRE_E_LIMIT, qr_chat_prompt_append(prompt, "x", SIZE_MAX, &err));
+        assert_status(QUIRE_E_LIMIT, qr_chat_prompt_append(prompt, "x", SIZE_MAX - 2, &err));
+        assert_non_null(strstr(err.msg, "a text of"));
+        f.fail_at = f.calls + at;
+        quire_status s = qr_chat_prompt_append(prompt, "cd", 2, &err);
+        if (s == QUIRE_OK)
+            s = qr_chat_prompt_append(prompt, "e", 1, &err);
+        done = f.calls < f.fail_at;
+        assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
+        const struct quire_text_span *spans = quire_chat_prompt_spans(prompt, &n);
+        const char *const text = at <= 2 ? "ab" : at <= 4 ? "abcd" : "abcde";
+        assert_string_equal(quire_chat_prompt_text(prompt, NULL), text);
+        assert_int_equal(n, at <= 2 ? 1 : 2);
+        assert_int_equal(spans[n - 1].offset + spans[n - 1].size, strlen(text));
+        assert_int_equal(spans[n - 1].is_user_text, at > 2);
+        quire_chat_prompt_destroy(prompt);
+        assert_int_equal(f.live_count, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +225,7 @@ int main(void)
         cmocka_unit_test(test_steps_of_inputs),
         cmocka_unit_test(test_memory_of_inputs),
         cmocka_unit_test(test_memory_limit_of_inputs),
+        cmocka_unit_test(test_append),
         cmocka_unit_test(test_infinite_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

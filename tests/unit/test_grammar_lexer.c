@@ -22,7 +22,7 @@ static bool has_prefix(const struct language *l, int s)
     const int m = length_of(s);
     for (int t = 0; t < STRINGS; t++) {
         const int n = length_of(t);
-        if (l->has[t] && n >= m && (t - offset_of(n)) / power_of(n - m) == s - offset_of(m))
+        if (l->has[t] && n >= m && (t - offset_of[n]) / power_of[n - m] == s - offset_of[m])
             return true;
     }
     return false;

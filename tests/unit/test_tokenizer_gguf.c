@@ -7,6 +7,7 @@
 
 #define LEN(array) (sizeof(array) / sizeof *(array))
 #define KEY(name)  "tokenizer.ggml." name
+#define SPACE      "\u2581"
 
 enum { MAX_ENTRIES = 24, STRINGS = 100, INTS, FLOATS, NO_KEY };
 
@@ -114,6 +115,12 @@ static const struct entry llama[] = {
     { KEY("scores"), FLOATS, "1|1|1|1|1|1|1|1|1", -1 },
     { 0 },
 };
+static const struct entry t5[] = {
+    { KEY("model"), QR_GGUF_STRING, "t5", 0 },
+    { KEY("tokens"), STRINGS, "<unk>|</s>|\u2581|a", 0 },
+    { KEY("scores"), FLOATS, "1|1|1|1", -1 },
+    { 0 },
+};
 static const struct entry bert[] = {
     { KEY("model"), QR_GGUF_STRING, "bert", 0 },
     { KEY("tokens"), STRINGS, "[UNK]|[CLS]|[SEP]|[PAD]|[MASK]|\u2581a|b", 0 },
@@ -202,6 +209,22 @@ static void test_errors(void **state)
           { "general.architecture", QR_GGUF_U32, NULL, 1 },
           QUIRE_E_FORMAT,
           "general.architecture has type u32" },
+        { t5,
+          { KEY("precompiled_charsmap"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "precompiled_charsmap has type u32" },
+        { t5,
+          { KEY("precompiled_charsmap"), INTS, "1", 1 },
+          QUIRE_E_FORMAT,
+          "precompiled_charsmap is not an array of bytes" },
+        { t5,
+          { KEY("add_space_prefix"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "add_space_prefix has type u32" },
+        { t5,
+          { KEY("remove_extra_whitespaces"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "remove_extra_whitespaces has type u32" },
         { bert, { KEY("tokens"), INTS, "1", 1 }, QUIRE_E_FORMAT, "array of strings" },
         { bert,
           { KEY("tokens"), STRINGS, "[CLS]|a", 0 },
@@ -250,6 +273,117 @@ static void test_templates(void **state)
     assert_status(QUIRE_OK, open_vocab(gpt2, none, 2, &t, &err));
     assert_null(quire_tokenizer_chat_template(t, ""));
     quire_tokenizer_close(t);
+    const struct entry empty[] = { { "tokenizer.chat_template", QR_GGUF_STRING, "", 0 } };
+    assert_status(QUIRE_OK, open_vocab(gpt2, empty, 1, &t, &err));
+    assert_string_equal(quire_tokenizer_chat_template(t, NULL), "");
+    quire_tokenizer_close(t);
+    struct image m; /* a string with a NUL character */
+    put_head(&m, 3, 0, 6);
+    for (size_t i = 0; gpt2[i].key; i++)
+        put_entry(&m, &gpt2[i]);
+    put_key(&m, "tokenizer.chat_template", QR_GGUF_STRING);
+    put_u64(&m, 3);
+    put(&m, "a\0b", 3);
+    assert_status(QUIRE_E_FORMAT, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, &t, &err));
+    assert_string_equal(err.msg, "tokenizer.chat_template contains a NUL character");
+    drop(&m);
+}
+
+/* The control tokens of Phi-3 take the white space after them. */
+static void test_phi3(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "<unk>", "<s>",           "</s>",  SPACE,  "a",
+                                         "<|u|>", "<|endoftext|>", "<|nox", "<!x|>" };
+    struct image m;
+    struct quire_tokenizer *t;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    put_head(&m, 3, 0, 6);
+    put_kv_str(&m, "general.architecture", "phi3");
+    put_kv_str(&m, KEY("model"), "llama");
+    put_kv_array(&m, KEY("tokens"), QR_GGUF_STRING, LEN(texts));
+    for (size_t i = 0; i < LEN(texts); i++)
+        put_str(&m, texts[i]);
+    put_kv_array(&m, KEY("scores"), QR_GGUF_F32, LEN(texts));
+    for (size_t i = 0; i < LEN(texts); i++)
+        put_u32(&m, 0);
+    put_kv_array(&m, KEY("token_type"), QR_GGUF_I32, LEN(texts));
+    for (size_t i = 0; i < LEN(texts); i++)
+        put_u32(&m, i == 3 || i == 4 ? QUIRE_TOKEN_NORMAL : QUIRE_TOKEN_CONTROL);
+    put_key(&m, KEY("add_space_prefix"), QR_GGUF_BOOL);
+    put_u8(&m, 0);
+    assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, &t, &err));
+    drop(&m);
+    for (size_t i = 1; i < LEN(texts); i++) {
+        char text[32];
+        const bool strips = i == 2 || i == 5;
+        snprintf(text, sizeof text, "%s a", texts[i]);
+        if (i != 3 && i != 4)
+            assert_int_equal(encode(t, text, QUIRE_ENCODE_PARSE_SPECIAL).n, strips ? 2 : 3);
+    }
+    quire_tokenizer_close(t);
+}
+
+/* More tokens than any vocabulary has. */
+static void test_too_many_tokens(void **state)
+{
+    (void)state;
+    struct image m;
+    struct quire_tokenizer *t;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    put_head(&m, 3, 0, 2);
+    put_kv_str(&m, KEY("model"), "bert");
+    put_kv_array(&m, KEY("tokens"), QR_GGUF_U8, QR_MAX_TOKENS + 1);
+    uint8_t *data = calloc(1, m.size + QR_MAX_TOKENS + 1);
+    memcpy(data, m.data, m.size);
+    assert_status(QUIRE_E_LIMIT,
+                  qr_tokenizer_open_gguf_memory(data, m.size + QR_MAX_TOKENS + 1, NULL, &t, &err));
+    assert_string_equal(err.msg, KEY("tokens") " has 16777217 entries, at most 16777216");
+    free(data);
+    drop(&m);
+}
+
+/* Every allocation fails. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    const struct entry *const bases[] = { gpt2, llama, t5, bert };
+    for (size_t b = 0; b < LEN(bases); b++) {
+        struct image m;
+        size_t n = 0;
+        while (bases[b][n].key)
+            n++;
+        put_head(&m, 3, 0, n + 9);
+        for (size_t i = 0; i < n; i++)
+            put_entry(&m, &bases[b][i]);
+        put_kv_str(&m, "tokenizer.chat_template", "{{ x }}");
+        for (int i = 0; i < 8; i++) { /* copies that fill more than one chunk */
+            char key[64], *text = calloc(1, 4000);
+            memset(text, 'a', 3999);
+            snprintf(key, sizeof key, "tokenizer.chat_template.t%d", i);
+            put_kv_str(&m, key, text);
+            free(text);
+        }
+        bool done = false;
+        for (size_t at = 1; !done; at++) {
+            struct fail_alloc f;
+            struct quire_tokenizer *t;
+            struct quire_error err = QUIRE_ERROR_INIT;
+            struct quire_tokenizer_params p = { .struct_size = sizeof p };
+            fail_alloc_init(&f, at, false);
+            p.allocator = &f.hooks;
+            const quire_status s = qr_tokenizer_open_gguf_memory(m.data, m.size, &p, &t, &err);
+            done = f.calls < at;
+            assert_int_equal(s == QUIRE_OK, t != NULL);
+            if (!done && s != QUIRE_OK) { /* PCRE2 does without memory for machine code */
+                assert_int_equal(s, QUIRE_E_NOMEM);
+                assert_non_null(strstr(err.msg, "memory"));
+            }
+            quire_tokenizer_close(t);
+            assert_int_equal(f.live_count, 0);
+        }
+        drop(&m);
+    }
 }
 
 /* Affixes exist if their tokens do. */
@@ -302,9 +436,10 @@ static void test_wordpiece(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_affixes),   cmocka_unit_test(test_sentencepiece),
-        cmocka_unit_test(test_wordpiece),
+        cmocka_unit_test(test_errors),          cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_affixes),         cmocka_unit_test(test_sentencepiece),
+        cmocka_unit_test(test_wordpiece),       cmocka_unit_test(test_phi3),
+        cmocka_unit_test(test_too_many_tokens), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

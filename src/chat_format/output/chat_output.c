@@ -188,10 +188,11 @@ quire_status quire_chat_output_push(struct quire_chat_output *o, const char *tex
     compact(o);
     if (size == 0)
         return QUIRE_OK;
-    if (!append(o, text, size, is_special))
-        return qr_fail(err, QUIRE_E_NOMEM, "quire_chat_output: out of memory");
-    o->total_bytes += size;
-    qr_machine_run(o);
+    if (append(o, text, size, is_special)) {
+        o->total_bytes += size;
+        qr_machine_run(o);
+    } else
+        qr_emit_nomem(o); /* the text after a gap would mean something else */
     return o->status == QUIRE_OK ? QUIRE_OK
                                  : qr_fail(err, o->status, "quire_chat_output: out of memory");
 }

@@ -279,13 +279,15 @@ static bool value_end(struct quire_chat_output *o, size_t from, size_t *pos, siz
     qr_markers_add(&set, tags, QR_MARK_END);
     for (;; from = *pos + 1) {
         const struct qr_marker *const m = qr_markers_find(o, &set, from, pos);
+        *size = 0; /* also after a tag that belongs to the value */
         if (!m)
             return false;
         const bool closing = m->text == f->value_end;
         const bool special = qr_is_special(o, *pos, m->size);
-        *size = closing ? m->size : 0;
-        if (closing && (special || !o->opener_special || !f->value))
+        if (closing && (special || !o->opener_special || !f->value)) {
+            *size = m->size;
             return true;
+        }
         if (!closing && *pos > 0 && o->in.data[*pos - 1] == '\n')
             return true;
     }

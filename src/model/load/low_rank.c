@@ -39,6 +39,7 @@ static void *pack(struct quire_model *m, const float *x, uint64_t rows, uint64_t
     enum { ALIGN = 64 };
     const size_t elem = bf16 ? sizeof(uint16_t) : sizeof(float);
     size_t bytes;
+    /* GCOVR_EXCL_BR_LINE: the file has the values: their number does not overflow */
     if (!qr_mul4_size(panels(rows), QR_LORA_PANEL, stride, elem, &bytes) ||
         bytes > SIZE_MAX - ALIGN)
         return NULL;
@@ -64,6 +65,7 @@ static quire_status read_panels(struct quire_model *m, enum qr_weight_role role,
                                 uint64_t stride, void **out, bool *bf16, struct quire_error *err)
 {
     struct qr_weight w;
+    /* GCOVR_EXCL_BR_LINE: open has checked that both parts exist */
     if (!qr_weights_find(m->weights, role, layer, &w))
         return qr_fail(err, QUIRE_E_INTERNAL, "layer %u has no %s", layer,
                        qr_weight_role_name(role));

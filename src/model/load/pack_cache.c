@@ -64,15 +64,17 @@ static quire_status place(struct qr_pack_cache *c, size_t n, struct quire_error 
     bool fits = true;
     for (size_t i = 0; i < n && fits; i++) {
         e[i].offset = at;
+        /* GCOVR_EXCL_BR_LINE: sizes of weights that are in memory do not overflow */
         fits = qr_add_size(at, (size_t)e[i].bytes, &at) &&
                qr_align_size(at, PACK_CACHE_ALIGNMENT, &at);
     }
     /* the kernel can map huge pages only if the offset in the file is aligned to them */
     size_t begin, end;
+    /* GCOVR_EXCL_BR_LINE: sizes of weights that are in memory do not overflow */
     fits = fits && qr_add_size(c->expected_bytes, n * sizeof(uint64_t), &begin) &&
            qr_align_size(begin, at < HUGE_PAGE ? PAGE : HUGE_PAGE, &begin) &&
            qr_add_size(begin, at, &end) && end < PTRDIFF_MAX - HUGE_PAGE;
-    if (!fits)
+    if (!fits) /* GCOVR_EXCL_BR_LINE: as above */
         return qr_fail(err, QUIRE_E_LIMIT, "the packed weights are too large for one file");
     for (size_t i = 0; i < n; i++)
         e[i].offset += begin;
@@ -108,6 +110,7 @@ quire_status qr_pack_cache_plan(struct qr_pack_cache *c, const char *path,
                                 struct quire_error *err)
 {
     *c = (struct qr_pack_cache){ .path = path, .allocator = allocator };
+    /* GCOVR_EXCL_BR_LINE: the items are in memory, and an entry has about their size */
     const bool fits =
         qr_mul_size(n, sizeof(struct qr_pack_cache_entry), &c->expected_bytes) &&
         qr_add_size(c->expected_bytes, sizeof(struct qr_pack_cache_header), &c->expected_bytes);

@@ -157,6 +157,7 @@ static quire_status read_rows(const struct qr_weights *w, const struct qr_quanti
     size_t n_codes, n_scales;
     r.width = (size_t)width;
     r.n_groups = (size_t)(t->columns / width);
+    /* GCOVR_EXCL_BR_LINE: the file has the codes: their number does not overflow */
     if (!qr_mul_size(r.n, (size_t)t->columns, &n_codes) || !qr_mul_size(r.n, r.n_groups, &n_scales))
         return qr_fail(err, QUIRE_E_LIMIT, "tensor %.80s is too large", t->name);
     r.codes = qr_alloc(w->allocator, n_codes, 1);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_load_faults.c - models of the families with the most kinds of weights, and adapters, while
+ * every allocation or every read fails: an error that says so, and nothing is left. */
+#include "quire_cmocka.h"
+#include "test_failing_reads.h"
+#include <quire/adapter.h>
+#include <quire/model.h>
+
+static struct quire_model *base; /* of adapters; NULL: the path is that of a model */
+
+static quire_status open_path(const char *path, const struct quire_allocator *a,
+                              struct quire_error *err)
+{
+    quire_status s;
+    if (base) {
+        struct quire_adapter_params p;
+        struct quire_adapter *adapter = NULL;
+        quire_adapter_params_init(&p, sizeof p);
+        p.path = path;
+        p.allocator = a;
+        s = quire_adapter_open(base, &p, &adapter, err);
+        assert_int_equal(s == QUIRE_OK, adapter != NULL);
+        assert_status(QUIRE_OK, quire_adapter_close(adapter));
+    } else {
+        struct quire_model_params p;
+        struct quire_model *m = NULL;
+        quire_model_params_init(&p, sizeof p);
+        p.path = path;
+        p.allocator = a;
+        p.linear = QUIRE_LINEAR_QUIRE; /* oneDNN is C++ and not prepared for failing allocations */
+        s = quire_model_open(&p, &m, err);
+        assert_int_equal(s == QUIRE_OK, m != NULL);
+        assert_status(QUIRE_OK, quire_model_close(m));
+    }
+    return s;
+}
+
+static void every_fault(const char *path)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct fail_alloc f;
+    for (size_t n = 1, done = 0; !done; n++) {
+        fail_alloc_init(&f, n, false);
+        const quire_status s = open_path(path, &f.hooks, &err);
+        done = f.calls < n;
+        assert_int_equal(f.live_count, 0);
+        if (s != (done ? QUIRE_OK : QUIRE_E_NOMEM) || (!done && !strstr(err.msg, "memory")))
+            fail_msg("%s, allocation %zu: %s \"%s\"", path, n, quire_status_name(s), err.msg);
+    }
+    for (size_t n = 1, done = 0; !done; n++) {
+        fail_alloc_init(&f, 0, false);
+        fail_read(n);
+        const quire_status s = open_path(path, &f.hooks, &err);
+        done = n_reads < n;
+        fail_read(0);
+        assert_int_equal(f.live_count, 0);
+        if (s != (done ? QUIRE_OK : QUIRE_E_IO) || (!done && !strstr(err.msg, "read error")))
+            fail_msg("%s, read %zu: %s \"%s\"", path, n, quire_status_name(s), err.msg);
+    }
+}
+
+static void models(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "deepseek_v4",   "zamba2",
+                                         "gemma3n_text",  "qwen4_exp",
+                                         "longcat_flash", "minimax",
+                                         "mixtral",       "gguf/gpt2-bf16.gguf" };
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char path[4200];
+        snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), names[i]);
+        every_fault(path);
+    }
+}
+
+static void adapters(void **state)
+{
+    (void)state;
+    static const char *const names[][2] = { { "llama", "lora_llama_r8_rs_embed" },
+                                            { "mixtral", "lora_mixtral_r4" },
+                                            { "mixtral", "lora_mixtral_r4_params" } };
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct quire_model_params p;
+        char path[4200];
+        quire_model_params_init(&p, sizeof p);
+        snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), names[i][0]);
+        p.path = path;
+        assert_status(QUIRE_OK, quire_model_open(&p, &base, &err));
+        snprintf(path, sizeof path, "%s/goldens/lora/%s", shared_dir(), names[i][1]);
+        every_fault(path);
+        assert_status(QUIRE_OK, quire_model_close(base));
+        base = NULL;
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(models), cmocka_unit_test(adapters) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

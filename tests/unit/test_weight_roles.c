@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_weight_roles.c - the shapes of all weights of every reference model: a weight that the
+ * configuration requires has a shape, and a stack has members. */
+#include "model/load/role_kind.h"
+#include "model/load/role_presence.h"
+#include "model/load/weight_roles.h"
+#include "test_config.h"
+#include "test_hf.h"
+#include "test_published_keys.h"
+#include "test_published_keys_later.h"
+
+static unsigned n_required;
+
+static void check_roles(const char *name, const struct qr_model_config *c)
+{
+    for (int r = 0; r < QR_W_N_ROLES; r++)
+        for (uint32_t layer = 0; layer < c->n_layers; layer++) {
+            const enum qr_weight_role role = (enum qr_weight_role)r;
+            uint64_t rows = 0, cols = 0;
+            const enum qr_presence presence = qr_role_presence(c, role, layer);
+            qr_role_shape(c, role, layer, &rows, &cols);
+            if (presence != QR_REQUIRED)
+                continue;
+            n_required++;
+            /* vectors have no rows, and matrices of sizes that depend on the file no columns */
+            if (!rows && !cols)
+                fail_msg("%s, layer %u: %s has no shape", name, layer, qr_weight_role_name(role));
+            if (qr_role_is_stack(role) && !qr_role_stack_size(c, role, layer))
+                fail_msg("%s, layer %u: %s has no members", name, layer, qr_weight_role_name(role));
+        }
+}
+
+static void reference_models(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int i = 0; i < N_GOLDEN_DIRS; i++) {
+        char *json = slurp(golden_dirs[i], "config.json");
+        struct qr_model_config c;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        if (json && qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, NULL, &c, &err) ==
+                        QUIRE_OK) {
+            check_roles(golden_dirs[i], &c);
+            qr_model_config_free(&c);
+        }
+        free(json);
+    }
+    assert_true(n_required > 1000);
+}
+
+static void published_models(void **state)
+{
+    (void)state;
+    char json[8192];
+    n_required = 0;
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published[i].type,
+                 published[i].keys);
+        char *text = last_keys_win(json);
+        struct qr_model_config c = good(text);
+        check_roles(published[i].type, &c);
+        qr_model_config_free(&c);
+        free(text);
+    }
+    for (size_t i = 0; i < sizeof published_later / sizeof *published_later; i++) {
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published_later[i].type,
+                 published_later[i].keys);
+        char *text = last_keys_win(json);
+        struct qr_model_config c = good(text);
+        check_roles(published_later[i].type, &c);
+        qr_model_config_free(&c);
+        free(text);
+    }
+    assert_true(n_required > 100);
+}
+
+static void names(void **state)
+{
+    (void)state;
+    for (int r = 0; r < QR_W_N_ROLES; r++)
+        assert_non_null(qr_weight_role_name((enum qr_weight_role)r));
+    assert_string_equal(qr_weight_role_name((enum qr_weight_role)QR_W_N_ROLES), "unknown role");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(reference_models),
+                                        cmocka_unit_test(published_models),
+                                        cmocka_unit_test(names) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
