@@ -16,6 +16,9 @@ if(CMAKE_C_FLAGS MATCHES "fsanitize=[a-z,]*fuzzer-no-link")
   set(QUIRE_UNSANITIZED -fno-sanitize=all)
 endif()
 
+# Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes.
+set(QUIRE_SANITIZED_LEVELS "" CACHE STRING "ISA levels with sanitizers; empty: all")
+
 # clang takes minutes for the int8 kernels with both sanitizers, and two thirds of that at -O1.
 if(CMAKE_C_FLAGS MATCHES "fsanitize=address")
   set(QUIRE_INT8_SANITIZED -O1)
@@ -38,6 +41,9 @@ endif()
 # Adds every source of src/<dir> to the targets, compiled for `level`.
 function(quire_isa level dir)
   file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${dir}/*.c)
+  if(QUIRE_SANITIZED_LEVELS AND NOT level IN_LIST QUIRE_SANITIZED_LEVELS)
+    set(QUIRE_UNSANITIZED -fno-sanitize=all)
+  endif()
   set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto;${QUIRE_UNSANITIZED};${QUIRE_FAST_COUNTERS}")
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${dir}/linear_q8.c APPEND PROPERTY COMPILE_OPTIONS "${QUIRE_INT8_SANITIZED}")
   target_sources(quire_objects PRIVATE ${srcs})

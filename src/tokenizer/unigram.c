@@ -65,8 +65,12 @@ quire_status qr_unigram_build(struct quire_tokenizer *t, const struct qr_vocab_s
     if (!u->scores || !u->by_text)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
     for (uint32_t i = 0; i < t->n_tokens; i++) {
-        u->scores[i] = spec->tokens[i].score; /* finite: qr_vocab_add_tokens() has checked it */
-        if (!qr_token_is_normal(t, (int32_t)i))
+        u->scores[i] = spec->tokens[i].score;
+        /* GCOVR_EXCL_BR_LINE: qr_vocab_add_tokens() has checked it */
+        if (!isfinite(u->scores[i]))
+            return qr_fail(err, QUIRE_E_FORMAT, "the score of token %u is not finite", i);
+        /* GCOVR_EXCL_BR_LINE: qr_vocab_add_tokens() refuses tokens without text */
+        if (!qr_token_is_normal(t, (int32_t)i) || !t->tokens[i].text_size)
             continue;
         if (!u->n_by_text || u->scores[i] < lowest)
             lowest = u->scores[i];
