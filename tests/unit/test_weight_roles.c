@@ -49,29 +49,25 @@ static void reference_models(void **state)
     assert_true(n_required > 1000);
 }
 
+static void check_published(const char *type, const char *keys)
+{
+    char json[8192];
+    snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", type, keys);
+    char *text = last_keys_win(json);
+    struct qr_model_config c = good(text);
+    check_roles(type, &c);
+    qr_model_config_free(&c);
+    free(text);
+}
+
 static void published_models(void **state)
 {
     (void)state;
-    char json[8192];
     n_required = 0;
-    for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
-        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published[i].type,
-                 published[i].keys);
-        char *text = last_keys_win(json);
-        struct qr_model_config c = good(text);
-        check_roles(published[i].type, &c);
-        qr_model_config_free(&c);
-        free(text);
-    }
-    for (size_t i = 0; i < sizeof published_later / sizeof *published_later; i++) {
-        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published_later[i].type,
-                 published_later[i].keys);
-        char *text = last_keys_win(json);
-        struct qr_model_config c = good(text);
-        check_roles(published_later[i].type, &c);
-        qr_model_config_free(&c);
-        free(text);
-    }
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++)
+        check_published(published[i].type, published[i].keys);
+    for (size_t i = 0; i < sizeof published_later / sizeof *published_later; i++)
+        check_published(published_later[i].type, published_later[i].keys);
     assert_true(n_required > 100);
 }
 
