@@ -35,6 +35,16 @@ static inline const char *shared_dir(void)
 #define SANITIZED 1
 #endif
 
+/* MemorySanitizer runs the generic kernels only, up to 50 times slower than the usual build: the longest tests take a
+ * sample of their cases. */
+#define MEMORY_SANITIZED 0
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#undef MEMORY_SANITIZED
+#define MEMORY_SANITIZED 1
+#endif
+#endif
+
 /* False, after printing the reason, without reference data: if (!need_shared()) skip(); */
 static inline bool need_shared(void)
 {
