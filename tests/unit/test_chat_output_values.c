@@ -48,8 +48,7 @@ static const struct {
     { "None", "null" },
     { "true", "true" },
     { "{}", "{}" },
-    { "{'a': 1, 2: [True,], None: (),}",
-      "{\"a\": 1, \"2\": [true], \"null\": []}" },
+    { "{'a': 1, 2: [True,], None: (),}", "{\"a\": 1, \"2\": [true], \"null\": []}" },
     { "{1}", "[1]" },
     { "{1,}", "[1]" },
     { "{1, 2,}", "[1, 2]" },
@@ -162,7 +161,10 @@ static void json_escapes(void **state)
         { "a\\n\\/b", 6, "a\n/b", 4 },
         { "\\ud83d\\ude00", 12, "😀", 4 },
         { "\\ud83d\\uffff", 12, "\xef\xbf\xbd\xef\xbf\xbf", 6 },
-        { "\\ud83d\\u0041", 12, "\xef\xbf\xbd" "A", 4 },
+        { "\\ud83d\\u0041", 12,
+          "\xef\xbf\xbd"
+          "A",
+          4 },
         { "\\ud83d\\n", 8, "\xef\xbf\xbd\n", 4 },
         { "\\udc00", 6, "\xef\xbf\xbd", 3 },
         { "\\u12", 4, "\\u12", 4 },
@@ -181,8 +183,7 @@ static void json_escapes(void **state)
                 assert_true(qr_bytes_append(&f.hooks, &out, blank, before));
                 f.fail_at = fails ? f.calls + 1 : 0;
                 const size_t calls = f.calls;
-                const bool ok =
-                    qr_append_unescaped(&f.hooks, &out, cases[i].text, cases[i].size);
+                const bool ok = qr_append_unescaped(&f.hooks, &out, cases[i].text, cases[i].size);
                 assert_int_equal(ok, !fails || f.calls == calls);
                 if (ok) {
                     assert_int_equal(out.size, before + cases[i].plain_size);
@@ -202,7 +203,8 @@ static const char typed_tools[] =
     "\"object\":{\"properties\":{}},\"array\":{\"items\":{}},"
     "\"both\":{\"const\":\"a\",\"properties\":{},\"items\":{}},"
     "\"ref\":{\"$ref\":\"#/$defs/text\"},\"lost\":{\"$ref\":\"#/$defs/none/at/all\"},"
-    "\"remote\":{\"$ref\":\"other.json\"},\"number\":{\"$ref\":1},\"self\":{\"$ref\":\"#/$defs/self\"},"
+    "\"remote\":{\"$ref\":\"other.json\"},\"number\":{\"$ref\":1},\"self\":{\"$ref\":\"#/$defs/"
+    "self\"},"
     "\"union\":{\"anyOf\":[{\"type\":\"int\"},{\"type\":[\"float\",\"null\",7,\"?\"]},true]},"
     "\"python\":{\"type\":[\"str\",\"bool\",\"list\",\"dict\"]},\"any\":{}}},"
     "\"text\":{\"type\":\"string\"},\"self\":{\"$ref\":\"#/$defs/self\"}}}},"
@@ -215,9 +217,9 @@ static void types_of_schemas(void **state)
     static const struct {
         const char *key, *types; /* s(tring) i(nteger) n(umber) b(oolean) 0 a(rray) o(bject) */
     } cases[] = {
-        { "enum", "sinb0ao" }, { "const", "n" },  { "object", "o" },   { "array", "a" },
-        { "both", "s" },       { "ref", "s" },    { "lost", "" },      { "remote", "" },
-        { "number", "" },      { "self", "" },    { "union", "in0" },  { "python", "sbao" },
+        { "enum", "sinb0ao" }, { "const", "n" }, { "object", "o" },  { "array", "a" },
+        { "both", "s" },       { "ref", "s" },   { "lost", "" },     { "remote", "" },
+        { "number", "" },      { "self", "" },   { "union", "in0" }, { "python", "sbao" },
         { "any", "" },         { "absent", "" },
     };
     struct qr_tools t;
@@ -237,6 +239,17 @@ static void types_of_schemas(void **state)
     assert_false(qr_tool_declares(qr_tools_find(&t, "odd", 3), "a", 1));
     assert_false(qr_tool_declares(NULL, "a", 1));
     qr_tools_free(&t);
+}
+
+static void duplicate_keys(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_tools t;
+    const char *const json = "[{\"name\":\"f\",\"name\":\"g\"}]";
+    assert_int_not_equal(QUIRE_OK, qr_tools_read(&t, json, NULL, &err));
+    assert_non_null(strstr(err.msg, ": name"));
+    assert_null(t.document);
 }
 
 static void typed_values(void **state)
@@ -286,7 +299,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(python_literals),  cmocka_unit_test(python_depth),
         cmocka_unit_test(python_arguments), cmocka_unit_test(json_escapes),
-        cmocka_unit_test(types_of_schemas), cmocka_unit_test(typed_values),
+        cmocka_unit_test(types_of_schemas), cmocka_unit_test(duplicate_keys),
+        cmocka_unit_test(typed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
