@@ -8,10 +8,11 @@ static const char tools[] =
     "[{\"name\":\"get\",\"parameters\":{\"properties\":{\"city\":{\"type\":\"string\"},"
     "\"days\":{\"type\":\"integer\"}}}},{\"name\":\"now\"}]";
 
-#define CALLS4 "{\"tool_calls\":{\"tool_calls\":{\"tool_calls\":{\"tool_calls\":"
+#define CALLS4    "{\"tool_calls\":{\"tool_calls\":{\"tool_calls\":{\"tool_calls\":"
 #define FUNCTION4 "{\"function\":{\"function\":{\"function\":{\"function\":"
-#define ARRAY2 "[{\"tool_calls\":[{\"tool_calls\":"
-#define KIMI(id, arguments) \
+#define ARRAY2    "[{\"tool_calls\":[{\"tool_calls\":"
+#define DSML      "｜DSML｜"
+#define KIMI(id, arguments)                                                                        \
     "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" arguments "<|tool_call_end|>"
 
 /* What an answer becomes: the content, then NAME and ARGUMENTS of every call, each after a '|'. */
@@ -19,21 +20,27 @@ static const struct {
     const char *format, *text, *result;
     bool without_tools;
 } cases[] = {
-    { "generic_json", CALLS4 CALLS4 "{\"name\":\"now\"}", CALLS4 CALLS4 "{\"name\":\"now\"}", false },
-    { "generic_json", CALLS4 CALLS4 "[{\"name\":\"now\"}]", CALLS4 CALLS4 "[{\"name\":\"now\"}]", false },
-    { "generic_json", ARRAY2 ARRAY2 ARRAY2 "[{\"name\":\"now\"}]", ARRAY2 ARRAY2 ARRAY2 "[{\"name\":\"now\"}]", false },
-    { "hermes", "<tool_call>" FUNCTION4 FUNCTION4 "{\"name\":\"now\"}", "<tool_call>" FUNCTION4 FUNCTION4 "{\"name\":\"now\"}", false },
+    { "generic_json", CALLS4 CALLS4 "{\"name\":\"now\"}", CALLS4 CALLS4 "{\"name\":\"now\"}",
+      false },
+    { "generic_json", CALLS4 CALLS4 "[{\"name\":\"now\"}]", CALLS4 CALLS4 "[{\"name\":\"now\"}]",
+      false },
+    { "generic_json", ARRAY2 ARRAY2 ARRAY2 "[{\"name\":\"now\"}]",
+      ARRAY2 ARRAY2 ARRAY2 "[{\"name\":\"now\"}]", false },
+    { "hermes", "<tool_call>" FUNCTION4 FUNCTION4 "{\"name\":\"now\"}",
+      "<tool_call>" FUNCTION4 FUNCTION4 "{\"name\":\"now\"}", false },
     { "generic_json", "{\"response\":\"\\ud83d\"}", "\xef\xbf\xbd", false },
-    { "apertus", "<|tools_prefix|>[{\"get\":{\"city\":\"Rome\"},\"now\":{}}]<|tools_suffix|>", "|get|{\"city\":\"Rome\"}",
-      false },
-    { "hermes", "<tool_call>{\"name\":\"now\",\"arguments\":{},\"name\":\"get\"}</tool_call>", "|now|{}",
-      false },
-    { "hermes", "<tool_call>{\"name\":\"get\",\"arguments\":\" {\\\"city\\\":\\\"R\\\"}\"}</tool_call>",
+    { "apertus", "<|tools_prefix|>[{\"get\":{\"city\":\"Rome\"},\"now\":{}}]<|tools_suffix|>",
+      "|get|{\"city\":\"Rome\"}", false },
+    { "hermes", "<tool_call>{\"name\":\"now\",\"arguments\":{},\"name\":\"get\"}</tool_call>",
+      "|now|{}", false },
+    { "hermes",
+      "<tool_call>{\"name\":\"get\",\"arguments\":\" {\\\"city\\\":\\\"R\\\"}\"}</tool_call>",
       "|get|{\"city\":\"R\"}", false },
     { "generic_json",
       "{\"name\":\"now\",\"arguments\":{},\"tool_calls\":[{\"name\":\"get\",\"arguments\":{}}]}",
       "|get|{}", false },
-    { "hermes", "<tool_call>{\"name\":\"now\",\"arguments\":\"\"}</tool_call>", "|now|\"\"", false },
+    { "hermes", "<tool_call>{\"name\":\"now\",\"arguments\":\"\"}</tool_call>", "|now|\"\"",
+      false },
     { "kimi_k2", KIMI("7", "{}"), "", false },
     { "kimi_k2", KIMI("7", "[1]"), "", false },
     { "kimi_k2", KIMI("7", "{\"town\":1}"), "", false },
@@ -47,6 +54,12 @@ static const struct {
       "<minimax:tool_call><invoke name=\"get\"><parameter name=\"days\">null</parameter><parameter "
       "name=\"city\">null</parameter></invoke></minimax:tool_call>",
       "|get|{\"days\": \"null\", \"city\": \"null\"}", false },
+    { "deepseek_v3_2",
+      "<" DSML "function_calls><" DSML "invoke name=\"now\"><" DSML
+      "parameter name=\"arguments\" string=\"false\">{\"a\":1}</" DSML "parameter><" DSML
+      "parameter name=\"b\" string=\"true\">2</" DSML "parameter></" DSML "invoke></" DSML
+      "function_calls>",
+      "|now|{\"arguments\": {\"a\":1}, \"b\": \"2\"}", false },
     { "harmony", "<|channel|>commentary to=user<|message|>x<|end|>", "x", false },
     { "harmony", "<|channel|>commentary to=now<|message|>{}<|call|>", "|now|{}", false },
     { "harmony", "<|channel|>commentary to=other<|message|>{}<|call|>", "", false },

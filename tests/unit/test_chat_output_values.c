@@ -31,6 +31,8 @@ static const struct {
     { "b'x'", NULL },
     { "rb'x'", NULL },
     { "x", NULL },
+    { " \r\n\t1\r", "1" },
+    { "'\\1 x'", "\"\\u0001 x\"" },
     { "+0012_3", "123" },
     { "1__2", "12" },
     { "-.5e-3", "-0.5e-3" },
@@ -121,6 +123,20 @@ static void python_depth(void **state)
     }
 }
 
+/* Numbers up to 1e308, the limit of doubles. */
+static void python_digits(void **state)
+{
+    (void)state;
+    for (size_t n = 309; n <= 310; n++) {
+        char text[311] = { 0 };
+        struct joined_text got = { 0 };
+        bool memory;
+        memset(text, '1', n);
+        assert_int_equal(converted(text, 0, 0, &got, &memory), n == 309);
+        free(got.text);
+    }
+}
+
 static void python_arguments(void **state)
 {
     (void)state;
@@ -192,6 +208,10 @@ static void json_escapes(void **state)
                 qr_bytes_free(&f.hooks, &out);
                 assert_int_equal(f.live_count, 0);
             }
+    struct qr_json_scan scan = { 0 };
+    assert_int_equal(qr_json_scan_byte(&scan, '"'), QR_JSON_SCAN_MORE);
+    assert_int_equal(qr_json_scan_byte(&scan, '\\'), QR_JSON_SCAN_MORE);
+    assert_int_equal(qr_json_scan_byte(&scan, 0), QR_JSON_SCAN_ERROR);
     assert_false(qr_json_scan_valid("\"\\\0\"", 4));
 }
 
@@ -263,6 +283,7 @@ static void typed_values(void **state)
         { { 0 }, "twelve \"12\"", "\"twelve \\\"12\\\"\"" },
         { { 1, { QR_TYPE_STRING } }, "12", "\"12\"" },
         { { 1, { QR_TYPE_INTEGER } }, "12", "12" },
+        { { 1, { QR_TYPE_INTEGER } }, "\r\n\t12\t\r", "12" },
         { { 1, { QR_TYPE_INTEGER } }, "5.0", "5.0" },
         { { 1, { QR_TYPE_INTEGER } }, "5.5", "\"5.5\"" },
         { { 1, { QR_TYPE_NUMBER } }, ".5", "0.5" },
@@ -300,7 +321,7 @@ int main(void)
         cmocka_unit_test(python_literals),  cmocka_unit_test(python_depth),
         cmocka_unit_test(python_arguments), cmocka_unit_test(json_escapes),
         cmocka_unit_test(types_of_schemas), cmocka_unit_test(duplicate_keys),
-        cmocka_unit_test(typed_values),
+        cmocka_unit_test(python_digits),    cmocka_unit_test(typed_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
