@@ -220,6 +220,9 @@ static const struct answer answers[] = {
       "[[\"get\",{\"city\":\"it's é "
       "A\\n\",\"tags\":[1,[2.5,-3,0.5],{\"a\":null,\"2\":[\"s\",\"t\"]}],\"on\":true}]]",
       false },
+    { "pythonic", "[get(city='''it's ''R''', days=2), python(code=\"\"\"a\"b\"\"c\"\"\")]", "", "",
+      "[[\"get\",{\"city\":\"it's ''R\",\"days\":2}],[\"python\",{\"code\":\"a\\\"b\\\"\\\"c\"}]]",
+      false },
     { "lfm2", "<think>t</think><|tool_call_start|>[get(city=\"Rome\"), now()]<|tool_call_end|>Done",
       "Done", "t", TWO, false },
     { "lfm2",

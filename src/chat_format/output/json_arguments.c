@@ -91,8 +91,6 @@ static size_t string_end(struct quire_chat_output *o)
 
 enum qr_step qr_read_json_string(struct quire_chat_output *o)
 {
-    if (o->at == o->in.size)
-        return o->final ? QR_STEP_FAIL : QR_STEP_MORE;
     if (o->in.data[o->at] != '"')
         return QR_STEP_FAIL;
     const size_t end = string_end(o);
@@ -144,7 +142,7 @@ static void send_scalar(struct quire_chat_output *o, size_t end)
     const char *const p = o->in.data + o->at;
     const size_t n = end - o->at;
     o->value.size = 0;
-    if (*p == '"' && n >= 2 && !qr_append_unescaped(o->allocator, &o->value, p + 1, n - 2))
+    if (*p == '"' && !qr_append_unescaped(o->allocator, &o->value, p + 1, n - 2))
         qr_emit_nomem(o);
     size_t i = 0;
     while (i < o->value.size && qr_is_space(o->value.data[i]))

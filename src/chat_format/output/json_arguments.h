@@ -9,8 +9,8 @@
  * a marker of o->end_set or the end. Uses o->reader.json, zero at the start. */
 enum qr_step qr_read_json_arguments(struct quire_chat_output *o);
 
-/* The JSON string at the cursor: its characters to o->value. QR_STEP_FAIL: none, or it has no end.
- * MORE: its end may still come. */
+/* The JSON string at the cursor, which is before the end of the text: its characters to o->value.
+ * QR_STEP_FAIL: none, or it has no end. MORE: its end may still come. */
 enum qr_step qr_read_json_string(struct quire_chat_output *o);
 
 /* Skips the JSON value at the cursor. */

@@ -35,20 +35,16 @@ static int peek_token(struct reader *r)
     return peek(r);
 }
 
-static bool put(struct reader *r, struct qr_bytes *out, const char *text, size_t size)
+/* Appends text. Without memory the text is read on, so that only the caller has to look at
+ * *r->memory. */
+static void put(struct reader *r, struct qr_bytes *out, const char *text, size_t size)
 {
-    if (qr_bytes_append(r->a, out, text, size))
-        return true;
-    *r->memory = false;
-    return false;
+    *r->memory = qr_bytes_append(r->a, out, text, size) && *r->memory;
 }
 
-static bool put_escaped(struct reader *r, struct qr_bytes *out, const char *text, size_t size)
+static void put_escaped(struct reader *r, struct qr_bytes *out, const char *text, size_t size)
 {
-    if (qr_bytes_append_escaped(r->a, out, text, size))
-        return true;
-    *r->memory = false;
-    return false;
+    *r->memory = qr_bytes_append_escaped(r->a, out, text, size) && *r->memory;
 }
 
 /* ---- The end of strings */
@@ -110,17 +106,18 @@ static bool hex(struct reader *r, unsigned n, uint32_t *value)
 
 /* Encodes a code point as JSON text. Surrogates, which pair up in Python sources too, become
  * JSON escapes. */
-static bool put_code(struct reader *r, struct qr_bytes *out, uint32_t cp)
+static void put_code(struct reader *r, struct qr_bytes *out, uint32_t cp)
 {
     static const char digits[] = "0123456789abcdef";
     if (cp >= 0xD800 && cp < 0xE000) {
         const char e[] = { '\\',           'u', 'd', digits[cp >> 8 & 15], digits[cp >> 4 & 15],
                            digits[cp & 15] };
-        return put(r, out, e, sizeof e);
+        put(r, out, e, sizeof e);
+        return;
     }
     char utf8[QR_UTF8_MAX];
     const size_t n = qr_utf8_put((uint8_t *)utf8, cp > 0x10FFFF ? QR_UTF8_REPLACEMENT : cp);
-    return put_escaped(r, out, utf8, n);
+    put_escaped(r, out, utf8, n);
 }
 
 /* An escape whose backslash has been read. Unknown ones keep their backslash, as in Python. */
@@ -131,20 +128,23 @@ static bool escape(struct reader *r, struct qr_bytes *out)
     if (r->at == r->size)
         return false;
     const char c = r->text[r->at++];
-    const char *const simple = c ? strchr(from, c) : NULL;
+    const char *const simple = memchr(from, c, sizeof from - 1);
     if (simple)
-        return put_escaped(r, out, &to[simple - from], 1);
-    if (c == '\n')
-        return true;
-    if (c == 'x' || c == 'u' || c == 'U')
-        return hex(r, c == 'x' ? 2 : c == 'u' ? 4 : 8, &cp) && put_code(r, out, cp);
-    if (c >= '0' && c <= '7') {
+        put_escaped(r, out, &to[simple - from], 1);
+    else if (c == 'x' || c == 'u' || c == 'U') {
+        if (!hex(r, c == 'x' ? 2 : c == 'u' ? 4 : 8, &cp))
+            return false;
+        put_code(r, out, cp);
+    } else if (c >= '0' && c <= '7') {
         cp = (uint32_t)(c - '0');
         for (int i = 0; i < 2 && peek(r) >= '0' && peek(r) <= '7'; i++)
             cp = cp * 8 + (uint32_t)(r->text[r->at++] - '0');
-        return put_code(r, out, cp);
+        put_code(r, out, cp);
+    } else if (c != '\n') { /* a line break after a backslash is none */
+        put(r, out, "\\\\", 2);
+        put_escaped(r, out, &c, 1);
     }
-    return put(r, out, "\\\\", 2) && put_escaped(r, out, &c, 1);
+    return true;
 }
 
 static bool string(struct reader *r, struct qr_bytes *out, enum qr_python_context context, bool raw)
@@ -153,22 +153,25 @@ static bool string(struct reader *r, struct qr_bytes *out, enum qr_python_contex
     const bool triple =
         r->size - r->at >= 6 && r->text[r->at + 1] == quote && r->text[r->at + 2] == quote;
     r->at += triple ? 3 : 1;
-    if (!put(r, out, "\"", 1))
-        return false;
+    put(r, out, "\"", 1);
     while (r->at < r->size) {
         const char c = r->text[r->at];
         if (c == quote && triple && r->size - r->at >= 3 && r->text[r->at + 1] == quote &&
             r->text[r->at + 2] == quote) {
             r->at += 3;
-            return put(r, out, "\"", 1);
+            put(r, out, "\"", 1);
+            return true;
         }
         if (c == quote && !triple &&
             qr_python_quote_ends(r->text, r->at, r->size, true, context) == 1) {
             r->at++;
-            return put(r, out, "\"", 1);
+            put(r, out, "\"", 1);
+            return true;
         }
         r->at++;
-        if (c == '\\' && !raw ? !escape(r, out) : !put_escaped(r, out, &c, 1))
+        if (c != '\\' || raw)
+            put_escaped(r, out, &c, 1);
+        else if (!escape(r, out))
             return false;
     }
     return false;
@@ -176,13 +179,13 @@ static bool string(struct reader *r, struct qr_bytes *out, enum qr_python_contex
 
 /* ---- Numbers and names */
 
-static size_t digits(struct reader *r, struct qr_bytes *out, bool *ok)
+static size_t digits(struct reader *r, struct qr_bytes *out)
 {
     size_t n = 0;
-    while (*ok && (is_digit((char)peek(r)) || (n > 0 && peek(r) == '_'))) {
+    while (is_digit((char)peek(r)) || (n > 0 && peek(r) == '_')) {
         const char c = r->text[r->at++];
         if (c != '_') {
-            *ok = put(r, out, &c, 1);
+            put(r, out, &c, 1);
             n++;
         }
     }
@@ -191,16 +194,14 @@ static size_t digits(struct reader *r, struct qr_bytes *out, bool *ok)
 
 static bool exponent(struct reader *r, struct qr_bytes *out, size_t whole)
 {
-    bool ok = true;
     size_t value = 0;
     const bool negative = r->at + 1 < r->size && r->text[r->at + 1] == '-';
     r->at++;
     if (peek(r) == '+' || peek(r) == '-')
         r->at++;
-    if (!put(r, out, negative ? "e-" : "e", negative ? 2 : 1))
-        return false;
+    put(r, out, negative ? "e-" : "e", negative ? 2 : 1);
     const size_t at = out->size;
-    if (digits(r, out, &ok) == 0 || !ok)
+    if (digits(r, out) == 0)
         return false;
     for (size_t i = at; i < out->size && value < 100000; i++)
         value = value * 10 + (size_t)(out->data[i] - '0');
@@ -209,26 +210,27 @@ static bool exponent(struct reader *r, struct qr_bytes *out, size_t whole)
 
 static bool number(struct reader *r, struct qr_bytes *out)
 {
-    bool ok = true;
     if (peek(r) == '+')
         r->at++;
     else if (peek(r) == '-') {
         r->at++;
-        if (!put(r, out, "-", 1))
-            return false;
+        put(r, out, "-", 1);
     }
     while (peek(r) == '0' && r->at + 1 < r->size && is_digit(r->text[r->at + 1]))
         r->at++;
-    const size_t whole = digits(r, out, &ok);
-    if (!ok || whole > MAX_EXPONENT + 1 || (whole == 0 && (peek(r) != '.' || !put(r, out, "0", 1))))
+    const size_t whole = digits(r, out);
+    if (whole > MAX_EXPONENT + 1 || (whole == 0 && peek(r) != '.'))
         return false;
+    if (whole == 0)
+        put(r, out, "0", 1);
     if (peek(r) == '.') {
         r->at++;
-        if (!put(r, out, ".", 1))
+        put(r, out, ".", 1);
+        const size_t n = digits(r, out);
+        if (n == 0 && whole == 0)
             return false;
-        const size_t n = digits(r, out, &ok);
-        if (!ok || (n == 0 && (whole == 0 || !put(r, out, "0", 1))))
-            return false;
+        if (n == 0)
+            put(r, out, "0", 1);
     }
     if ((peek(r) | 32) == 'e' && !exponent(r, out, whole))
         return false;
@@ -248,8 +250,10 @@ static bool word(struct reader *r, struct qr_bytes *out, enum qr_python_context 
     if (n == 1 && (peek(r) == '"' || peek(r) == '\'') && strchr("rRuU", r->text[start]))
         return string(r, out, context, (r->text[start] | 32) == 'r');
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-        if (strlen(words[i][0]) == n && memcmp(words[i][0], r->text + start, n) == 0)
-            return put(r, out, words[i][1], strlen(words[i][1]));
+        if (strlen(words[i][0]) == n && memcmp(words[i][0], r->text + start, n) == 0) {
+            put(r, out, words[i][1], strlen(words[i][1]));
+            return true;
+        }
     return false;
 }
 
@@ -265,8 +269,7 @@ static bool items(struct reader *r, struct qr_bytes *out, char close)
             r->at++;
             if (peek_token(r) == close)
                 break;
-            if (!put(r, out, ", ", 2))
-                return false;
+            put(r, out, ", ", 2);
         }
         if (!literal(r, out, QR_PYTHON_ITEM))
             return false;
@@ -276,11 +279,12 @@ static bool items(struct reader *r, struct qr_bytes *out, char close)
 }
 
 /* A key as a JSON string: numbers and names get quotes. */
-static bool put_key(struct reader *r, struct qr_bytes *out, const struct qr_bytes *key)
+static void put_key(struct reader *r, struct qr_bytes *out, const struct qr_bytes *key)
 {
-    const bool quoted = key->size > 0 && key->data[0] == '"';
-    return (quoted || put(r, out, "\"", 1)) && put(r, out, key->data, key->size) &&
-           put(r, out, quoted ? ": " : "\": ", quoted ? 2 : 3);
+    const bool quoted = key->size > 0 && key->data[0] == '"'; /* 0: out of memory */
+    put(r, out, "\"", quoted ? 0 : 1);
+    put(r, out, key->data, key->size);
+    put(r, out, quoted ? ": " : "\": ", quoted ? 2 : 3);
 }
 
 /* The members after the first key, which has been read, up to `}`. */
@@ -292,7 +296,8 @@ static bool members(struct reader *r, struct qr_bytes *out, struct qr_bytes *key
         if (peek_token(r) != ':')
             return false;
         r->at++;
-        if (!put_key(r, out, key) || !literal(r, out, QR_PYTHON_ITEM))
+        put_key(r, out, key);
+        if (!literal(r, out, QR_PYTHON_ITEM))
             return false;
         if (peek_token(r) == ',')
             r->at++;
@@ -300,10 +305,12 @@ static bool members(struct reader *r, struct qr_bytes *out, struct qr_bytes *key
             return false;
         if (peek_token(r) == '}') {
             r->at++;
-            return put(r, out, "}", 1);
+            put(r, out, "}", 1);
+            return true;
         }
         key->size = 0;
-        if (!put(r, out, ", ", 2) || !literal(r, key, QR_PYTHON_ITEM))
+        put(r, out, ", ", 2);
+        if (!literal(r, key, QR_PYTHON_ITEM))
             return false;
     }
 }
@@ -314,21 +321,25 @@ static bool braces(struct reader *r, struct qr_bytes *out)
     struct qr_bytes first = { 0 };
     if (peek_token(r) == '}') {
         r->at++;
-        return put(r, out, "{}", 2);
+        put(r, out, "{}", 2);
+        return true;
     }
     bool ok = literal(r, &first, QR_PYTHON_ITEM);
-    if (ok && peek_token(r) == ':')
-        ok = put(r, out, "{", 1) && members(r, out, &first);
-    else if (ok) {
-        ok = put(r, out, "[", 1) && put(r, out, first.data, first.size);
-        if (ok && peek(r) == ',') {
+    if (ok && peek_token(r) == ':') {
+        put(r, out, "{", 1);
+        ok = members(r, out, &first);
+    } else if (ok) {
+        put(r, out, "[", 1);
+        put(r, out, first.data, first.size);
+        if (peek(r) == ',') {
             r->at++;
-            ok = (peek_token(r) == '}' || put(r, out, ", ", 2)) && items(r, out, '}');
-        } else if (ok) {
+            put(r, out, ", ", peek_token(r) == '}' ? 0 : 2);
+            ok = items(r, out, '}');
+        } else {
             ok = peek(r) == '}';
             r->at++;
         }
-        ok = ok && put(r, out, "]", 1);
+        put(r, out, "]", 1);
     }
     qr_bytes_free(r->a, &first);
     return ok;
@@ -350,8 +361,11 @@ static bool literal(struct reader *r, struct qr_bytes *out, enum qr_python_conte
     bool ok;
     if (c == '{')
         ok = braces(r, out);
-    else
-        ok = put(r, out, "[", 1) && items(r, out, c == '[' ? ']' : ')') && put(r, out, "]", 1);
+    else {
+        put(r, out, "[", 1);
+        ok = items(r, out, c == '[' ? ']' : ')');
+        put(r, out, "]", 1);
+    }
     r->depth--;
     return ok;
 }
@@ -360,15 +374,14 @@ bool qr_python_literal(const struct quire_allocator *a, struct qr_bytes *out, co
                        size_t size, bool *memory)
 {
     struct reader r = { .a = a, .text = text, .size = size, .memory = memory };
-    return literal(&r, out, QR_PYTHON_ITEM) && peek_token(&r) < 0;
+    return literal(&r, out, QR_PYTHON_ITEM) && peek_token(&r) < 0 && *memory;
 }
 
 bool qr_python_arguments(const struct quire_allocator *a, struct qr_bytes *out, const char *text,
                          size_t size, bool *memory)
 {
     struct reader r = { .a = a, .text = text, .size = size, .memory = memory };
-    if (!put(&r, out, "{", 1))
-        return false;
+    put(&r, out, "{", 1);
     for (bool first = true; peek_token(&r) >= 0; first = false) {
         const size_t name = r.at;
         while (r.at < size && is_name(text[r.at]))
@@ -377,14 +390,16 @@ bool qr_python_arguments(const struct quire_allocator *a, struct qr_bytes *out, 
         if (n == 0 || peek_token(&r) != '=')
             return false;
         r.at++;
-        if (!put(&r, out, ", \"", first ? 0 : 3) || (first && !put(&r, out, "\"", 1)) ||
-            !put(&r, out, text + name, n) || !put(&r, out, "\": ", 3) ||
-            !literal(&r, out, QR_PYTHON_ARGUMENT))
+        put(&r, out, first ? "\"" : ", \"", first ? 1 : 3);
+        put(&r, out, text + name, n);
+        put(&r, out, "\": ", 3);
+        if (!literal(&r, out, QR_PYTHON_ARGUMENT))
             return false;
         if (peek_token(&r) == ',')
             r.at++;
         else if (peek(&r) >= 0)
             return false;
     }
-    return put(&r, out, "}", 1);
+    put(&r, out, "}", 1);
+    return *memory;
 }

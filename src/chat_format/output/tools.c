@@ -94,7 +94,7 @@ const struct qr_tool *qr_tools_find(const struct qr_tools *t, const char *name, 
 
 static void add_type(struct qr_value_types *t, enum qr_value_type type)
 {
-    if (!qr_value_types_have(t, type) && t->n < sizeof t->types)
+    if (!qr_value_types_have(t, type)) /* each of the types once: they fit */
         t->types[t->n++] = (uint8_t)type;
 }
 
@@ -229,10 +229,8 @@ static bool fits(enum qr_value_type type, const char *p, size_t n)
         return *p == 'n';
     case QR_TYPE_ARRAY:
         return *p == '[';
-    case QR_TYPE_OBJECT:
+    default: /* QR_TYPE_OBJECT */
         return *p == '{';
-    default:
-        return false;
     }
 }
 

@@ -130,8 +130,6 @@ static enum qr_step name(struct quire_chat_output *o)
     if (step != QR_STEP_DONE)
         return step;
     qr_call_name(o, o->key.data, o->key.size);
-    if (o->keep_body && o->call_dropped && !o->single_call)
-        return QR_STEP_FAIL;
     qr_call_announce(o);
     o->reader.state = BODY;
     return QR_STEP_GO;
