@@ -11,7 +11,7 @@ void qr_bytes_free(const struct quire_allocator *a, struct qr_bytes *b)
 
 static bool reserve(const struct quire_allocator *a, struct qr_bytes *b, size_t extra)
 {
-    if (extra > SIZE_MAX / 4 - b->size) /* GCOVR_EXCL_BR_LINE: no test has such texts */
+    if (extra > SIZE_MAX / 4 - b->size) /* GCOVR_EXCL_BR_LINE: above 4 EiB */
         return false;
     void *data = b->data;
     if (b->size + extra > b->capacity && !qr_grow(a, &data, &b->capacity, b->size + extra + 32, 1))
