@@ -35,8 +35,8 @@ static inline const char *shared_dir(void)
 #define SANITIZED 1
 #endif
 
-/* MemorySanitizer runs the generic kernels only, up to 50 times slower than the usual build: the longest tests take a
- * sample of their cases. */
+/* MemorySanitizer runs the generic kernels only, up to 50 times slower than the usual build: the
+ * longest tests take a sample of their cases. */
 #define MEMORY_SANITIZED 0
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)

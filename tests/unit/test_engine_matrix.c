@@ -12,7 +12,8 @@ static struct job alone[MAX_JOBS], together[MAX_JOBS];
 
 static bool is_slow(void) { return getenv("QUIRE_TEST_SLOW") != NULL; }
 
-/* Requests of a matrix. Half of them still cause everything that assert_covered() demands, but for dynamic NTK. */
+/* Requests of a matrix. Half of them still cause everything that assert_covered() demands, but for
+ * dynamic NTK. */
 static uint32_t n_requests(uint32_t usual)
 {
     if (is_slow())

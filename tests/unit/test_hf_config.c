@@ -112,7 +112,10 @@ static void test_rope_scaling(void **state)
     bad(MODEL("llama",
               ",\"rope_scaling\":{\"type\":\"llama3\",\"factor\":8,\"low_freq_factor\":1}"),
         QUIRE_E_FORMAT, "high_freq_factor is missing");
-    bad(MODEL("llama", ",\"rope_scaling\":\"linear\""), QUIRE_E_FORMAT, "must be an object");
+    bad(MODEL("llama", ",\"rope_scaling\":\"linear\""), QUIRE_E_FORMAT,
+        "config.json: rope_scaling must be an object");
+    bad(MODEL("llama", ",\"rope_parameters\":[]"), QUIRE_E_FORMAT,
+        "config.json: rope_parameters must be an object");
     bad(MODEL("llama", ",\"rope_theta\":\"1e4\""), QUIRE_E_FORMAT, "rope_theta");
     bad(MODEL("llama", ",\"rope_theta\":0"), QUIRE_E_FORMAT, "RoPE base");
 }

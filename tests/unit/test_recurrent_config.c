@@ -110,6 +110,8 @@ static void bad_patterns(void **state)
 static void bad_mamba(void **state)
 {
     (void)state;
+    bad(M2(",\"time_step_limit\":[0.0,1.5]"), QUIRE_E_UNSUPPORTED,
+        "config.json: time_step_limit other than 0 to Infinity is not supported");
     bad(M2(",\"num_heads\":7"), QUIRE_E_FORMAT, "is not the inner size 128");
     bad(M2(",\"num_heads\":0"), QUIRE_E_FORMAT, "is not the inner size 128");
     bad(M2(",\"head_dim\":8"), QUIRE_E_FORMAT, "head_dim 8 is not the inner size 128");

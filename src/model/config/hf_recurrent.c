@@ -51,7 +51,8 @@ static quire_status check_limits(const struct qr_hf_source *h)
     if (qr_json_size(list) == 2 && qr_json_is_f64(qr_json_at(list, 0), &low) && low == 0 && open)
         return QUIRE_OK;
     return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                   "config.json: time_step_limit other than 0 to Infinity is not supported");
+                   "config.json: %s other than 0 to Infinity is not supported",
+                   qr_hf_name(h, "time_step_limit"));
 }
 
 static quire_status read_mamba2(const struct qr_hf_source *h)

@@ -356,10 +356,10 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
     struct qr_model_config *cfg = h->cfg;
     const char *name = "rope_parameters";
     const struct qr_json *dict = qr_json_get(h->root, name);
-    if (!qr_json_is_object(dict))
+    if (!dict || qr_json_is_null(dict))
         dict = qr_json_get(h->root, name = "rope_scaling");
     if (dict && !qr_json_is_object(dict) && !qr_json_is_null(dict))
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: RoPE parameters must be an object");
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must be an object", name);
     struct rope_source full = { .h = h,
                                 .dict = qr_json_is_object(dict) ? dict : NULL,
                                 .partial = 1,
