@@ -11,9 +11,14 @@
  * linear_q8_gemm, and LINEAR_Q8_USE_MATRIX(f, m), whether it is faster for m rows of format f. */
 #include "template/linear_q8_gemm_tpl.h"
 
-#ifndef LINEAR_Q8_MATRIX_GEMM
+/* With matrix instructions both ways to multiply a chunk of rows are functions of their own, so that
+ * their buffers do not add up on the stack. */
+#ifdef LINEAR_Q8_MATRIX_GEMM
+#define LINEAR_Q8_CHUNK static __attribute__((noinline))
+#else
 #define LINEAR_Q8_USE_MATRIX(f, m) false
 #define LINEAR_Q8_MATRIX_GEMM      linear_q8_gemm
+#define LINEAR_Q8_CHUNK            QR_INLINE
 #endif
 
 /* ---- skinny GEMM */
@@ -203,27 +208,32 @@ static inline size_t linear_q8_chunk_rows(size_t left)
     return chunks == 1 ? left : (even + 15) / 16 * 16;
 }
 
-QR_INLINE void linear_q8_run(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
-                             linear_q8_skinny_fn *skinny, linear_q8_pair_fn *pair)
+/* Rows [i0, i0 + m) times the panels that the matrix instructions take; returns their number. */
+QR_INLINE size_t linear_q8_matrix_chunk(struct qr_panel_format f,
+                                        const struct qr_linear_kernel_args *a, size_t i0, size_t m)
 {
     const size_t panels = (a->n + QR_PANEL_ROWS - 1) / QR_PANEL_ROWS;
-    for (size_t i0 = 0, m; i0 < a->m; i0 += m) {
-        m = linear_q8_chunk_rows(a->m - i0);
-        size_t j = 0;
-        if (m > linear_q8_skinny_max(f) || LINEAR_Q8_USE_MATRIX(f, m))
-            for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS) {
-                /* NOLINTNEXTLINE(bugprone-branch-clone): most levels have no matrix instructions */
-                if (LINEAR_Q8_USE_MATRIX(f, m))
-                    LINEAR_Q8_MATRIX_GEMM(f, a, i0, m, j * QR_PANEL_ROWS);
-                else
-                    linear_q8_gemm(f, a, i0, m, j * QR_PANEL_ROWS);
-            }
-        if (linear_q8_pairs_panels(f, m))
-            for (; j + 2 <= panels; j += 2)
-                linear_q8_skinny_pair(f, a, i0, m, j * QR_PANEL_ROWS, pair);
-        for (; j < panels; j++)
-            linear_q8_skinny(f, a, i0, m, j * QR_PANEL_ROWS, skinny, pair);
-    }
+    size_t j = 0;
+    for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
+        LINEAR_Q8_MATRIX_GEMM(f, a, i0, m, j * QR_PANEL_ROWS);
+    return j;
+}
+
+/* Rows [i0, i0 + m) times the panels from j on. */
+QR_INLINE void linear_q8_vector_chunk(struct qr_panel_format f,
+                                      const struct qr_linear_kernel_args *a, size_t i0, size_t m,
+                                      size_t j, linear_q8_skinny_fn *skinny,
+                                      linear_q8_pair_fn *pair)
+{
+    const size_t panels = (a->n + QR_PANEL_ROWS - 1) / QR_PANEL_ROWS;
+    if (m > linear_q8_skinny_max(f))
+        for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
+            linear_q8_gemm(f, a, i0, m, j * QR_PANEL_ROWS);
+    if (linear_q8_pairs_panels(f, m))
+        for (; j + 2 <= panels; j += 2)
+            linear_q8_skinny_pair(f, a, i0, m, j * QR_PANEL_ROWS, pair);
+    for (; j < panels; j++)
+        linear_q8_skinny(f, a, i0, m, j * QR_PANEL_ROWS, skinny, pair);
 }
 
 #define X(name, NAME, ...)                                                                         \
@@ -240,10 +250,27 @@ QR_INLINE void linear_q8_run(struct qr_panel_format f, const struct qr_linear_ke
         if (LINEAR_Q8_PANEL_IS_VECTOR || LINEAR_Q8_PANEL_IS_PAIR)                                  \
             linear_q8_pair_rows(f, *p, m);                                                         \
     }                                                                                              \
+    LINEAR_Q8_CHUNK size_t linear_q8_matrix_##name(const struct qr_linear_kernel_args *a,          \
+                                                   size_t i0, size_t m)                            \
+    {                                                                                              \
+        const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
+        return linear_q8_matrix_chunk(f, a, i0, m);                                                \
+    }                                                                                              \
+    LINEAR_Q8_CHUNK void linear_q8_vector_##name(const struct qr_linear_kernel_args *a, size_t i0, \
+                                                 size_t m, size_t j)                               \
+    {                                                                                              \
+        const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
+        linear_q8_vector_chunk(f, a, i0, m, j, linear_q8_skinny_##name, linear_q8_pair_##name);    \
+    }                                                                                              \
     void QR_KERNEL(linear_q8_##name)(const struct qr_linear_kernel_args *a)                        \
     {                                                                                              \
-        linear_q8_run((struct qr_panel_format)QR_PANEL_FORMAT(__VA_ARGS__), a,                     \
-                      linear_q8_skinny_##name, linear_q8_pair_##name);                             \
+        const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
+        (void)f;                                                                                   \
+        for (size_t i0 = 0, m; i0 < a->m; i0 += m) {                                               \
+            m = linear_q8_chunk_rows(a->m - i0);                                                   \
+            linear_q8_vector_##name(                                                               \
+                a, i0, m, LINEAR_Q8_USE_MATRIX(f, m) ? linear_q8_matrix_##name(a, i0, m) : 0);     \
+        }                                                                                          \
     }
 QR_INTEGER_TYPES(X)
 #undef X

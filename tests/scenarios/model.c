@@ -30,7 +30,7 @@ static quire_status open_model(struct run *run, const char *name, const char *pa
                                struct quire_threads *threads, struct quire_model **model)
 {
     quire_status s;
-    char path[4200];
+    static char path[4200];
     snprintf(path, sizeof path, "%s/goldens/%s", run->shared, name);
     struct quire_model_params mp;
     quire_model_params_init(&mp, sizeof mp);
@@ -153,7 +153,7 @@ quire_status run_safetensors_model(struct run *run) { return run_decoder(run, "l
 
 quire_status run_pack_cache(struct run *run)
 {
-    char path[4200];
+    static char path[4200];
     snprintf(path, sizeof path, "%s/llama.pack", run->dir);
     quire_status s = run_decoder(run, "gguf/llama-q8_0.gguf", path); /* writes it */
     if (s == QUIRE_OK)

@@ -9,7 +9,7 @@ static const char story[] = "Once upon a time there was a fox who read old books
 quire_status run_tokenizer(struct run *run)
 {
     quire_status s;
-    char path[4200], text[512];
+    static char path[4200], text[512];
     int32_t ids[128];
     size_t n = 0, size = 0;
     struct quire_tokenizer *tok = NULL;
@@ -197,7 +197,7 @@ end:
 static quire_status generate_twice(struct run *run, uint32_t draft_tokens)
 {
     quire_status s;
-    char path[4200];
+    static char path[4200];
     struct quire_engine *engine = NULL;
     struct quire_engine_params p;
     snprintf(path, sizeof path, "%s/goldens/gguf/llama-q8_0.gguf", run->shared);

@@ -22,7 +22,7 @@ struct tile_sums {
 /* Operands of the tiles of one group. */
 struct tile_group_args {
     struct linear_q8_tile_args tile;
-    const struct qr_q8_block *rest; /* padded copy of the rows of a partial last tile, or NULL */
+    size_t overlap; /* rows that the last tile shares with the one before it */
     /* weights to prefetch into L2 and, or NULL, into L1: `lines` per phase of both panels, from
      * byte `at` on */
     const uint8_t *l2, *l1;
@@ -141,10 +141,8 @@ QR_INLINE void prefetch_tile_outputs(struct tile_group_args *t)
         const size_t sub_k = (kind)&LINEAR_Q8_SUB16 ? 16 : QR_BLOCK_K,                             \
                      subs = t.tile.n_blocks * QR_BLOCK_K / sub_k;                                  \
         for (; tiles > 0; tiles--) {                                                               \
-            if (tiles == 1 && t.rest) {                                                            \
-                t.tile.q = t.rest;                                                                 \
-                t.tile.q_stride = LINEAR_Q8_GROUP;                                                 \
-            }                                                                                      \
+            if (tiles == 1)                                                                        \
+                t.tile.q -= t.overlap * t.tile.q_stride;                                           \
             prefetch_tile_outputs(&t);                                                             \
             for (size_t s = 0; s < subs; s += PHASE) {                                             \
                 const size_t n = subs - s < PHASE ? subs - s : PHASE;                              \
@@ -182,20 +180,20 @@ QR_INLINE void tiles_unpack(struct qr_panel_format f, const uint8_t *group, size
     p->n_blocks = nb;
 }
 
-/* Rows [i0, i0 + m) times the two panels from output j0 on. */
+/* Rows [i0, i0 + m), m >= TILE, times the two panels from output j0 on. Where m is no multiple of
+ * TILE, the last tile begins before the end of the one before it: no row is padded, and the rows of
+ * both are computed twice with the same bits. */
 QR_INLINE void linear_q8_gemm_amx(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
                                   size_t i0, size_t m, size_t j0)
 {
     _Alignas(64) float acc[LINEAR_Q8_M * LINEAR_Q8_LD];
-    struct qr_q8_block rest[TILE * LINEAR_Q8_GROUP];
     struct linear_codes codes[LINEAR_Q8_PANELS];
     struct linear_scales scales;
     const size_t blocks = a->k / QR_BLOCK_K, tiles = (m + TILE - 1) / TILE, whole = m / TILE * TILE,
-                 sub_k = qr_panel_sub16(f) ? 16 : QR_BLOCK_K;
+                 overlap = tiles * TILE - m, sub_k = qr_panel_sub16(f) ? 16 : QR_BLOCK_K;
     size_t done = 0; /* bytes of the panel multiplied so far */
     const uint8_t *group = (const uint8_t *)a->w + j0 / QR_PANEL_ROWS * a->panel_bytes;
     memset(acc, 0, tiles * TILE * LINEAR_Q8_LD * sizeof *acc);
-    memset(rest, 0, whole < m ? sizeof rest : 0);
     tiles_shape(sub_k);
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
@@ -209,7 +207,7 @@ QR_INLINE void linear_q8_gemm_amx(struct qr_panel_format f, const struct qr_line
             .l1 = tiles > 2 ? NULL : group + bytes + (last ? a->panel_bytes : 0),
             .lines = (bytes / QR_CACHE_LINE_BYTES + phases - 1) / phases,
             .panel_bytes = a->panel_bytes,
-            .rest = whole < m ? rest : NULL,
+            .overlap = overlap,
             .out = a->out + i0 * a->out_stride + j0,
             .out_stride = a->out_stride,
             .out_rows = last ? m : 0,
@@ -217,15 +215,14 @@ QR_INLINE void linear_q8_gemm_amx(struct qr_panel_format f, const struct qr_line
         tiles_unpack(f, group, a->panel_bytes, nb, codes, &scales, &t.tile);
         group += bytes;
         done += bytes;
-        for (size_t r = whole; r < m; r++)
-            memcpy(rest + (r - whole) * LINEAR_Q8_GROUP, t.tile.q + r * a->q_stride,
-                   nb * sizeof *rest);
         (qr_panel_sub16(f)     ? tiles_group_sub16
          : qr_panel_has_min(f) ? tiles_group_min
                                : tiles_group_plain)(t, tiles);
     }
     amx_release();
-    linear_store(a, i0, m, j0, LINEAR_Q8_OUTPUTS, acc, LINEAR_Q8_LD);
+    linear_store(a, i0, whole, j0, LINEAR_Q8_OUTPUTS, acc, LINEAR_Q8_LD);
+    linear_store(a, i0 + whole, m - whole, j0, LINEAR_Q8_OUTPUTS,
+                 acc + (whole + overlap) * LINEAR_Q8_LD, LINEAR_Q8_LD);
 }
 
 #endif
