@@ -11,8 +11,8 @@
  * linear_q8_gemm, and LINEAR_Q8_USE_MATRIX(f, m), whether it is faster for m rows of format f. */
 #include "template/linear_q8_gemm_tpl.h"
 
-/* With matrix instructions both ways to multiply a chunk of rows are functions of their own, so that
- * their buffers do not add up on the stack. */
+/* With matrix instructions both ways to multiply a chunk of rows are functions of their own: their
+ * buffers do not add up on the stack. */
 #ifdef LINEAR_Q8_MATRIX_GEMM
 #define LINEAR_Q8_CHUNK static __attribute__((noinline))
 #else
