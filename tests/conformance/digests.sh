@@ -30,21 +30,17 @@ model_args() {
     esac
 }
 
-# "COMPUTE KV DIGEST" lines of a model; nothing when this build does not support it.
-model_digests() {
-    local level=$1 model=$2 compute kv said code args
+# "MODEL COMPUTE KV DIGEST" of a run; the digest is - when this build does not support it.
+run_digest() {
+    local level=$1 model=$2 compute=$3 kv=$4 said code=0 args digest
     mapfile -t args < <(model_args "$model")
-    for compute in f32 native; do
-        for kv in f32 f16 bf16 fp8_e4m3 fp8_e5m2 int8; do
-            code=0
-            said=$("$eval" "${args[@]}" --isa "$level" --compute $compute --kv $kv 2>&1) || code=$?
-            [ $code = 69 ] && return
-            case $said in
-            *digest\ *) echo "$compute $kv ${said##*digest }" ;;
-            *) echo "$compute $kv error-$code" ;;
-            esac
-        done
-    done
+    said=$("$eval" "${args[@]}" --isa "$level" --compute "$compute" --kv "$kv" 2>&1) || code=$?
+    case $said in
+    *digest\ *) digest=${said##*digest } ;;
+    *) digest=error-$code ;;
+    esac
+    [ $code = 69 ] && digest=-
+    echo "$model $compute $kv $digest"
 }
 
 all_models() {
@@ -53,14 +49,35 @@ all_models() {
     echo quire-tiny
 }
 
-# "MODEL DIGEST" lines of a level: the digest of model_digests()' lines.
-level_digests() {
-    local level=$1 model lines
+# Lines of all runs of a level, as many runs at a time as there are CPUs, the longest first. A model ends at the first
+# run that is not supported.
+level_runs() {
+    local level=$1 model compute kv
     while read -r model; do
-        lines=$(model_digests "$level" "$model")
-        [ -n "$lines" ] && echo "$model $(printf '%s\n' "$lines" | sha256sum | cut -c1-16)"
-    done < <(all_models)
+        for compute in f32 native; do
+            for kv in f32 f16 bf16 fp8_e4m3 fp8_e5m2 int8; do echo "$model $compute $kv"; done
+        done
+    done < <(all_models | tac) | xargs -P "$(nproc)" -L 1 bash -c 'run_digest "$@"' - "$level" |
+        awk 'NR == FNR { digest[$1 " " $2 " " $3] = $4; next }
+            { split("f32 native", computes); n = split("f32 f16 bf16 fp8_e4m3 fp8_e5m2 int8", kvs)
+              for (c = 1; c <= 2; c++)
+                  for (k = 1; k <= n; k++) {
+                      run = $1 " " computes[c] " " kvs[k]
+                      if (digest[run] == "-") next
+                      print run, digest[run]
+                  } }' - <(all_models)
 }
+
+# "MODEL DIGEST" lines of a level: the digest of the "COMPUTE KV DIGEST" lines of its runs.
+level_digests() {
+    local model rest last="" lines=""
+    while read -r model rest; do
+        [ "$model" = "$last" ] || { print_digest "$last" "$lines"; last=$model lines=""; }
+        lines+=$rest$'\n'
+    done < <(level_runs "$1"; echo)
+}
+
+print_digest() { [ -z "$2" ] || echo "$1 $(printf '%s' "$2" | sha256sum | cut -c1-16)"; }
 
 # Every recorded model must give its recorded digest; models that are not recorded are only counted.
 check_level() {
@@ -78,15 +95,15 @@ check_level() {
     echo "ok    $level: $(wc -l <"$recorded") models of $(printf '%s\n' "$computed" | wc -l)"
 }
 
+export -f run_digest model_args
+export eval shared tiny text
 levels="${*:-$("$eval" --list-levels)}"
 failed=0
 for level in $levels; do
     runs_level "$level" || { echo "skipped: this CPU lacks $level"; continue; }
     case $action in
     detail)
-        while read -r model; do
-            model_digests "$level" "$model" | sed "s|^|$model $level |"
-        done < <(all_models)
+        level_runs "$level" | while read -r model run; do echo "$model $level $run"; done
         ;;
     record)
         mkdir -p "$here/digests"
