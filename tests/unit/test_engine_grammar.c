@@ -174,7 +174,7 @@ static void test_several_answers(void **state)
     const struct quire_engine_params ep = tiny_params();
     struct quire_engine *e = open_with(&ep);
     make_constrained(alone, N_GRAMMARS);
-    for (uint32_t g = 0; g < N_GRAMMARS; g++) {
+    for (uint32_t g = 0; g < N_GRAMMARS; g += MEMORY_SANITIZED ? 3 : 1) {
         struct quire_request_params p = alone[g].params;
         alone[g].sampling.temperature = 1.5f;
         memset(results, 0, sizeof results);
