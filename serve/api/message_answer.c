@@ -4,6 +4,7 @@
 #include "json_build.h"
 #include "loop.h"
 #include "server.h"
+#include "stop_match.h"
 #include <string.h>
 
 static json_t *usage_json(const struct generation *g, bool with_input)
@@ -30,31 +31,19 @@ static char *decode(struct generation *g, const int32_t *ids, size_t n, size_t *
     return text;
 }
 
-/* The stop sequence that ended the answer; NULL: an end-of-generation token did. The last token
- * completes the sequence; of several the one that begins first ended the answer. */
+/* The stop sequence that ended the answer; NULL: an end-of-generation token did. */
 static const char *matched_stop(struct generation *g)
 {
     const struct message *m = g->state;
     const struct quire_request_params *r = &g->requests[0];
     const int32_t *ids = (const int32_t *)(const void *)m->tokens.data;
     const size_t n = m->tokens.size / sizeof *ids;
-    size_t size = 0, before = 0;
-    const char *found = NULL, *stop = NULL;
+    size_t size;
     if (n == 0 || g->answers[0].reason != QUIRE_FINISH_STOP ||
         quire_tokenizer_is_eog(quire_engine_tokenizer(g->model->engine), ids[n - 1]))
         return NULL;
-    const char *text = decode(g, ids, n, &size);
-    if (text == NULL || decode(g, ids, n - 1, &before) == NULL)
-        return NULL;
-    for (uint32_t i = 0; i < r->n_stop; i++) {
-        const size_t length = strlen(r->stop[i]);
-        const char *at = strstr(text + (before >= length ? before - length + 1 : 0), r->stop[i]);
-        if (at != NULL && (found == NULL || at < found)) {
-            found = at;
-            stop = r->stop[i];
-        }
-    }
-    return stop;
+    const char *text = decode(g, ids, n, &size), *before = decode(g, ids, n - 1, &size);
+    return text && before ? stop_completed(before, text, r->stop, r->n_stop) : NULL;
 }
 
 static const char *stop_reason(const struct generation *g, const char *stop)

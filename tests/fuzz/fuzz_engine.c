@@ -105,8 +105,8 @@ static void check_alone(const struct run *run, const struct engine_request *r)
     fuzz_check(!vector || (r->n_values && r->n_values == same.n_values &&
                            memcmp(r->values, same.values, r->n_values * sizeof *r->values) == 0),
                "another vector than alone: pooling %d", (int)r->params.pooling);
-    /* an answer that was cancelled may not be the best one */
-    if (r->reason == QUIRE_FINISH_CANCELLED && (r->params.best_of > 1 || r->params.beam_width))
+    /* an answer that was cancelled, and any that competed with it, may have another rank */
+    if (r->cancelled && (r->params.best_of > 1 || r->params.beam_width))
         return;
     const bool cut = r->reason == QUIRE_FINISH_CANCELLED || r->context_full || same.context_full;
     const size_t n = r->n_tokens < same.n_tokens ? r->n_tokens : same.n_tokens;
