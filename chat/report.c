@@ -112,7 +112,7 @@ static void add_drafts(const struct session *s, struct text *out)
 {
     struct quire_engine_stats stats;
     quire_engine_stats_init(&stats, sizeof stats);
-    if (!s->info.draft_weight_bytes || quire_engine_get_stats(s->engine, &stats) != QUIRE_OK)
+    if (!session_draft_tokens(s->options) || quire_engine_get_stats(s->engine, &stats) != QUIRE_OK)
         return;
     text_addf(out,
               "drafts    %llu of %llu tokens of the draft model accepted, %llu of %llu copied "

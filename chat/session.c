@@ -119,6 +119,11 @@ bool session_is_interactive(const struct options *o)
     return o->interactive || (!o->prompt && !o->file && isatty(0));
 }
 
+uint32_t session_draft_tokens(const struct options *o)
+{
+    return o->draft_model || o->mtp || o->draft_lookup ? o->draft_max : 0;
+}
+
 /* Contexts that the KV cache holds if the budget allows: more than the one of a running request, so
  * that a switch to an earlier conversation finds the keys and values of its prompt. Memory is used
  * as the cache fills, in huge pages, of which every layer has its own: a cache of few MiB per layer
@@ -180,7 +185,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.pack_cache = o->pack_cache;
     p.kv_scales = o->kv_scales;
     p.draft_model_path = o->draft_max ? o->draft_model : NULL;
-    p.max_draft_tokens = o->draft_model || o->mtp ? o->draft_max : 0;
+    p.max_draft_tokens = session_draft_tokens(o);
     p.max_adapter_rank = o->lora ? QUIRE_ADAPTER_MAX_RANK : 0;
     p.progress = o->quiet ? continue_loading : show_load_progress;
     p.progress_user = (void *)(uintptr_t)s->model_name;

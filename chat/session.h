@@ -45,6 +45,9 @@ void session_save_cache(const struct session *s);
 /* Whether standard input holds turns and commands, not a prompt or turns alone. */
 bool session_is_interactive(const struct options *o);
 
+/* Tokens that are drafted per step; 0 if none of the options asks for drafts. */
+uint32_t session_draft_tokens(const struct options *o);
+
 /* Prints an error of the library in terms of the options, after the last part of path if that is
  * not NULL, the error comes from a file, and the message lacks its name. */
 void session_report_error(struct session *s, quire_status status, const char *message,

@@ -156,7 +156,7 @@ static void set_request(struct session *s, struct quire_request_params *request)
     request->grammar = s->grammar;
     request->sampling = &s->settings.sampling;
     request->stream = s->conversation->regenerations;
-    request->draft_tokens = s->options->draft_model || s->options->mtp ? s->options->draft_max : 0;
+    request->draft_tokens = session_draft_tokens(s->options);
     answer_free(&s->answer); /* of the request before */
     adapter_set_request(s, request);
 }

@@ -251,8 +251,7 @@ bool generation_engine_error(const struct generation *g, uint32_t index, quire_s
     return false;
 }
 
-/* Tokens to draft per step, where the engine has a draft model or head and the request can use
- * it. */
+/* Tokens to draft per step, where the engine drafts and the request can use it. */
 static uint32_t draft_tokens(const struct generation *g, const struct quire_request_params *p)
 {
     const uint32_t most = g->model->info.max_draft_tokens, given = g->server->options.draft_max;

@@ -66,7 +66,7 @@ static void set_first_params(const struct model_opening *o, struct quire_engine_
     p->max_adapter_rank = opt->max_lora_rank;
     if (o->adapters.n > 0 && opt->max_lora_rank == 0)
         p->max_adapter_rank = QUIRE_ADAPTER_MAX_RANK;
-    if ((opt->draft_model != NULL || opt->mtp) && opt->draft_max > 0) {
+    if ((opt->draft_model != NULL || opt->mtp || opt->draft_lookup) && opt->draft_max > 0) {
         p->draft_model_path = opt->draft_model;
         p->flags |= opt->mtp ? QUIRE_ENGINE_MTP : 0;
         p->max_draft_tokens = DRAFTS_PER_STEP;

@@ -194,6 +194,12 @@ if [ -n "$model" ]; then
     run "$@" -md "$model" --draft-max 1025 hello
     pass_if "--draft-max above 1024 exits with 64" status_is 64
     pass_if "--draft-max above 1024: the message names it" err_has "--draft-max 1025 is above 1024"
+    run "$@" $common -n 40 --draft-lookup "Once upon a time"
+    pass_if "--draft-lookup: success" status_is 0
+    pass_if "--draft-lookup: the same answer" cmp -s "$folder/out" "$folder/plain"
+    printf 'hello\n/stats\n' | "$program" "$@" $common --draft-lookup -i >"$folder/out" 2>"$folder/err"
+    pass_if "--draft-lookup: /stats counts drafts" eval 'out_has "0 of 0 tokens of the draft model accepted" ||
+        err_has "0 of 0 tokens of the draft model accepted"'
     run "$@" --mtp hello
     pass_if "--mtp without a head in the model exits with 65" status_is 65
     pass_if "--mtp without a head: the message names it" err_has "--mtp: quire knows no heads of multi-token prediction"

@@ -258,17 +258,21 @@ def test_salts_separate_caches():
 
 
 def test_drafts():
-    """A draft model drafts for the requests; the answers stay the same."""
+    """A draft model or prompt lookup drafts for the requests; the answers stay the same."""
     answers = []
-    for args in ([], ["-md", BUNDLED]):
+    for args in ([], ["-md", BUNDLED], ["--draft-lookup"], ["--draft-lookup", "--draft-max", "0"]):
         with Server(args) as server:
             _, _, body = server.post("/v1/completions", {
-                "prompt": "Once upon a time", "temperature": 0, "max_tokens": 80, "ignore_eos": True})
+                "prompt": "One, two, one, two, one, two,", "temperature": 0, "max_tokens": 80,
+                "ignore_eos": True})
             answers.append(body["choices"][0]["text"])
             families = metrics(server)
-            drafted = value(families, "quire_draft_tokens_total", model="quire-tiny", source="model")
-            assert (drafted > 0) == bool(args), drafted
-    assert answers[0] == answers[1]
+            def drafted(source):
+                return value(families, "quire_draft_tokens_total", model="quire-tiny", source=source)
+            assert (drafted("model") > 0) == (args[:1] == ["-md"]), (args, drafted("model"))
+            if args[:1] != ["-md"]:
+                assert (drafted("lookup") > 0) == (args == ["--draft-lookup"]), (args, drafted("lookup"))
+    assert len(set(answers)) == 1
 
 
 def main():
