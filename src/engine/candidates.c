@@ -137,21 +137,27 @@ size_t qr_candidates_select(const float *logits, uint32_t n_vocab, float least,
     return n;
 }
 
-size_t qr_candidates_select_best(const float *logits, uint32_t n_vocab, size_t k,
-                                 struct qr_candidate *list)
+size_t qr_candidates_select_best(const struct qr_kernels *kernels, const float *logits,
+                                 uint32_t n_vocab, size_t k, struct qr_candidate *list)
 {
+    enum { BLOCK = 128 }; /* logits that are compared at once */
     size_t n = 0;
     uint32_t i = 0;
     for (; i < n_vocab && n < k; i++)
         if (logits[i] != -INFINITY)
             list[n++] = (struct qr_candidate){ logits[i], (int32_t)i };
     make_heap(list, n);
-    for (; i < n_vocab; i++)
+    while (i < n_vocab) {
+        const uint32_t end = n_vocab - i < BLOCK ? n_vocab : i + BLOCK;
         /* a later id loses every tie, so only a greater logit enters the heap */
-        if (logits[i] > list[0].logit) {
-            list[0] = (struct qr_candidate){ logits[i], (int32_t)i };
-            sift_down(list, n, 0);
-        }
+        if (!(kernels->largest(logits + i, end - i) > list[0].logit))
+            i = end;
+        for (; i < end; i++)
+            if (logits[i] > list[0].logit) {
+                list[0] = (struct qr_candidate){ logits[i], (int32_t)i };
+                sift_down(list, n, 0);
+            }
+    }
     sort_heap(list, n);
     return n;
 }

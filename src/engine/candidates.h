@@ -2,6 +2,7 @@
 /* candidates.h - lists of tokens with their logits: selection and order. */
 #ifndef QR_ENGINE_CANDIDATES_H
 #define QR_ENGINE_CANDIDATES_H
+#include "kernels/kernels.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -18,8 +19,8 @@ size_t qr_candidates_select(const float *logits, uint32_t n_vocab, float least,
 
 /* Lists the k highest-ranked tokens of logits[n_vocab] in order of rank. The order is descending
  * logit, then ascending id. */
-size_t qr_candidates_select_best(const float *logits, uint32_t n_vocab, size_t k,
-                                 struct qr_candidate *list);
+size_t qr_candidates_select_best(const struct qr_kernels *kernels, const float *logits,
+                                 uint32_t n_vocab, size_t k, struct qr_candidate *list);
 
 /* Keeps the k highest-ranked candidates, in order of rank. Returns their number. */
 size_t qr_candidates_keep_best(struct qr_candidate *list, size_t n, size_t k);

@@ -9,10 +9,14 @@
 #include "engine/sampling_chain.h"
 #include "engine/sampling_params.h"
 #include "engine/sampling_penalties.h"
+#include "kernels/dispatch.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_VOCAB = 1 << 28 };
+enum {
+    MAX_VOCAB = 1 << 28,
+    BLOCK = 512, /* logits that are compared at once */
+};
 
 struct quire_sampler {
     struct qr_handle handle;
@@ -35,6 +39,7 @@ quire_status quire_sampler_create(uint32_t n_vocab, const struct quire_allocator
     s->allocator = allocator;
     struct qr_sampling_scratch *m = &s->scratch;
     m->n_vocab = n_vocab;
+    m->kernels = qr_kernels_any();
     m->list = qr_alloc(allocator, n_vocab, sizeof *m->list);
     m->logits = qr_alloc(allocator, n_vocab, sizeof *m->logits);
     m->counts = qr_calloc(allocator, n_vocab, sizeof *m->counts);
@@ -57,33 +62,50 @@ void quire_sampler_destroy(struct quire_sampler *s)
     qr_free(s->allocator, s, 1, sizeof *s);
 }
 
-/* Gets the most likely token of s->logits. Returns -1 with QUIRE_E_NUMERIC when all logits are
- * -infinity or one is NaN or +infinity. */
-static int32_t most_likely(const struct qr_sampling_scratch *s, struct quire_error *err)
+/* Compares the logits [begin, end) with *best one by one. */
+static quire_status compare_each(const float *logits, uint32_t begin, uint32_t end,
+                                 struct qr_candidate *best, struct quire_error *err)
 {
-    float max = -INFINITY;
-    int32_t best = -1;
-    for (uint32_t i = 0; i < s->n_vocab; i++) {
-        const float x = s->logits[i];
-        if (!(x < INFINITY)) {
-            (void)qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i,
-                          isnan(x) ? "NaN" : "infinite");
-            return -1;
-        }
-        if (x > max) {
-            max = x;
-            best = (int32_t)i;
-        }
+    for (uint32_t i = begin; i < end; i++) {
+        const float x = logits[i];
+        if (!(x < INFINITY))
+            return qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i,
+                           isnan(x) ? "NaN" : "infinite");
+        if (x > best->logit)
+            *best = (struct qr_candidate){ x, (int32_t)i };
     }
-    if (best < 0)
-        (void)qr_fail(err, QUIRE_E_NUMERIC, "no token is possible: all %u logits are -infinity",
-                      s->n_vocab);
-    return best;
+    return QUIRE_OK;
+}
+
+/* Gets the first of the most likely tokens of logits[n]. QUIRE_E_NUMERIC when all logits are
+ * -infinity or one is NaN or +infinity. */
+static quire_status most_likely(const struct qr_kernels *kernels, const float *logits, uint32_t n,
+                                struct qr_candidate *best, struct quire_error *err)
+{
+    *best = (struct qr_candidate){ -INFINITY, -1 };
+    for (uint32_t i = 0; i < n; i += BLOCK) {
+        const uint32_t end = n - i < BLOCK ? n : i + BLOCK;
+        if (kernels->largest(logits + i, end - i) > best->logit)
+            QR_TRY(compare_each(logits, i, end, best, err));
+    }
+    if (best->id < 0)
+        return qr_fail(err, QUIRE_E_NUMERIC, "no token is possible: all %u logits are -infinity",
+                       n);
+    return QUIRE_OK;
 }
 
 static bool is_penalty(uint8_t kind)
 {
     return kind == QUIRE_SAMPLER_PENALTIES || kind == QUIRE_SAMPLER_DRY;
+}
+
+/* Whether the greedy choice takes the logits as they are. */
+static bool is_unchanged(const struct quire_sampling_params *p)
+{
+    bool changed = p->n_logit_bias > 0;
+    for (const uint8_t *kind = p->samplers; *kind; kind++)
+        changed |= is_penalty(*kind) && qr_penalties_active(p, *kind);
+    return !changed;
 }
 
 static void copy_biased(struct qr_sampling_scratch *s, const struct quire_sampling_params *p,
@@ -101,23 +123,27 @@ static quire_status sample(struct qr_sampling_scratch *s, const struct quire_sam
     const uint8_t *samplers = p->samplers;
     const bool greedy =
         p->temperature == 0 && memchr(samplers, QUIRE_SAMPLER_TEMPERATURE, QUIRE_MAX_SAMPLERS);
+    struct qr_candidate best;
+    if (greedy && is_unchanged(p)) {
+        QR_TRY(most_likely(s->kernels, args->logits, s->n_vocab, &best, err));
+        *token = best.id;
+        return QUIRE_OK;
+    }
     copy_biased(s, p, args);
     /* penalties before the first sampler that removes tokens; greedy and mirostat run no such
      * sampler, so they take all penalties of the list */
     for (; *samplers && (greedy || p->mirostat || is_penalty(*samplers)); samplers++)
         if (is_penalty(*samplers))
             qr_penalties_apply(s, p, *samplers, args->history, args->n_history);
-    const int32_t best = most_likely(s, err);
-    if (best < 0)
-        return QUIRE_E_NUMERIC;
-    *token = best;
+    QR_TRY(most_likely(s->kernels, s->logits, s->n_vocab, &best, err));
+    *token = best.id;
     if (greedy)
         return QUIRE_OK;
     struct qr_sampling_chain chain = {
         .scratch = s,
         .p = p,
         .args = args,
-        .max = s->logits[best],
+        .max = best.logit,
         .temperature = 1,
         .next = samplers,
     };
@@ -178,7 +204,7 @@ quire_status qr_sampler_rank(struct quire_sampler *sampler,
         if (is_penalty(*kind))
             qr_penalties_apply(s, &p, *kind, args->history, args->n_history);
     QR_TRY(qr_log_softmax_init(&out->softmax, s->logits, s->n_vocab, err));
-    out->n = qr_candidates_select_best(s->logits, s->n_vocab, k, s->list);
+    out->n = qr_candidates_select_best(s->kernels, s->logits, s->n_vocab, k, s->list);
     out->list = s->list;
     return QUIRE_OK;
 }

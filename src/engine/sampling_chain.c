@@ -148,7 +148,7 @@ static void apply_top_k(struct qr_sampling_chain *c)
             keep_best(c, k);
         return;
     }
-    c->n = qr_candidates_select_best(s->logits, s->n_vocab, k, s->list);
+    c->n = qr_candidates_select_best(s->kernels, s->logits, s->n_vocab, k, s->list);
     c->listed = c->ranked = true;
 }
 

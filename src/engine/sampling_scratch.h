@@ -6,6 +6,7 @@
 #include <quire/sampling.h>
 
 struct qr_sampling_scratch {
+    const struct qr_kernels *kernels;
     uint32_t n_vocab;
     float *logits;             /* [n_vocab] copy with bias and penalties applied */
     struct qr_candidate *list; /* [n_vocab] */

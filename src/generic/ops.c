@@ -109,6 +109,17 @@ void qr_mask_logits_generic(float *x, const uint32_t *mask, size_t n)
             x[i] = -INFINITY;
 }
 
+float qr_largest_generic(const float *x, size_t n)
+{
+    float max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        if (isnan(x[i]))
+            return INFINITY;
+        max = x[i] > max ? x[i] : max;
+    }
+    return max;
+}
+
 void qr_init_ops_generic(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, rms_norm, generic);
@@ -122,5 +133,6 @@ void qr_init_ops_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, soft_cap, generic);
     QR_SET_KERNEL(k, rope, generic);
     QR_SET_KERNEL(k, mask_logits, generic);
+    QR_SET_KERNEL(k, largest, generic);
     QR_SET_KERNEL(k, lora, generic);
 }

@@ -135,12 +135,8 @@ void qr_mask_apply(const struct qr_kernels *k, const uint32_t *mask, size_t n_wo
 
 void quire_grammar_apply_mask(const uint32_t *mask, size_t n_words, float *logits, size_t n_logits)
 {
-    const struct qr_kernels *k;
-    if (mask == NULL || logits == NULL)
-        return;
-    if (qr_kernels_get(NULL, &k, NULL) != QUIRE_OK) /* QUIRE_ISA names no level */
-        k = qr_level_table(0);
-    qr_mask_apply(k, mask, n_words, logits, n_logits);
+    if (mask != NULL && logits != NULL)
+        qr_mask_apply(qr_kernels_any(), mask, n_words, logits, n_logits);
 }
 
 /* ---- Tokens ---- */

@@ -159,6 +159,12 @@ quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out, stru
     return QUIRE_OK;
 }
 
+const struct qr_kernels *qr_kernels_any(void)
+{
+    const struct qr_kernels *k;
+    return qr_kernels_get(NULL, &k, NULL) == QUIRE_OK ? k : &tables[0];
+}
+
 /* Text in a buffer that may be too small: `used` counts on, like the result of snprintf. */
 struct text {
     char *out;

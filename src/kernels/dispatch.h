@@ -13,6 +13,10 @@
 quire_status qr_kernels_get(const char *isa, const struct qr_kernels **out,
                             struct quire_error *err);
 
+/* qr_kernels_get() without isa for functions that cannot fail: the lowest level when QUIRE_ISA
+ * names none. Only for kernels whose bits do not depend on the level. */
+const struct qr_kernels *qr_kernels_any(void);
+
 /* Name of level i of this build, lowest first; NULL past the last one. */
 const char *qr_level_name(int i);
 

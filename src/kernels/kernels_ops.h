@@ -53,6 +53,8 @@ struct qr_lora_kernel_args {
     X(void, rope, (float *x, const float *c, const float *s, size_t n, int half))                  \
     /* x[n] = -infinity where bit i % 32 of mask[i / 32] is 0; others keep their bits */           \
     X(void, mask_logits, (float *x, const uint32_t *mask, size_t n))                               \
+    /* The largest of x[n], n > 0; +infinity if one is NaN. A zero may have either sign. */        \
+    X(float, largest, (const float *x, size_t n))                                                  \
     X(void, lora, (const struct qr_lora_kernel_args *a))
 
 #endif

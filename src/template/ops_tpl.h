@@ -209,6 +209,27 @@ void QR_KERNEL(mask_logits)(float *x, const uint32_t *mask, size_t n)
     }
 }
 
+/* The larger of each lane, and +infinity where x is NaN. */
+static inline vf32 ops_larger(vf32 max, vf32 x)
+{
+    const vf32 infinity = vf32_set1(INFINITY);
+    return vf32_max(max, vf32_select(vf32_lt(x, infinity), x, infinity));
+}
+
+float QR_KERNEL(largest)(const float *x, size_t n)
+{
+    vf32 a = vf32_set1(-INFINITY), b = a;
+    size_t i = 0;
+    for (; i + 2 * VF32_N <= n; i += 2 * VF32_N) {
+        a = ops_larger(a, vf32_load(x + i));
+        b = ops_larger(b, vf32_load(x + i + VF32_N));
+    }
+    float max = vf32_top(vf32_max(a, b));
+    for (; i < n; i++)
+        max = !(x[i] < INFINITY) ? INFINITY : x[i] > max ? x[i] : max;
+    return max;
+}
+
 void QR_KERNEL(init_ops)(struct qr_kernels *k)
 {
     QR_SET(k, rms_norm);
@@ -218,6 +239,7 @@ void QR_KERNEL(init_ops)(struct qr_kernels *k)
     QR_SET(k, add);
     QR_SET(k, rope);
     QR_SET(k, mask_logits);
+    QR_SET(k, largest);
     QR_SET(k, lora);
 #ifdef QUIRE_WITH_SLEEF
     QR_SET(k, silu_mul);

@@ -260,6 +260,29 @@ static void check_mask_logits(struct kc_env *env, kc_fn fn)
     }
 }
 
+static void check_largest(struct kc_env *env, kc_fn fn)
+{
+    static const float specials[] = { NAN, -NAN, INFINITY, -INFINITY, 0.0f, -0.0f };
+    float (*kernel)(const float *, size_t);
+    memcpy(&kernel, &fn, sizeof fn);
+    for (int r = 0; r < env->rounds && !env->failures; r++) {
+        const size_t n = pick_size(env, r);
+        float *x = kc_buffer_end(n * 4), expected = -INFINITY;
+        kc_fill_normal(env, x, n, 5);
+        for (int k = kc_int(env, 0, 2); k > 0; k--) /* one special value, as often as not */
+            x[kc_int(env, 0, (int)n - 1)] = specials[kc_int(env, 0, 5)];
+        if (kc_int(env, 0, 9) == 0)
+            for (size_t i = 0; i < n; i++)
+                x[i] = -INFINITY;
+        for (size_t i = 0; i < n; i++)
+            expected = isnan(x[i]) ? INFINITY : fmaxf(expected, x[i]);
+        const float found = kernel(x, n);
+        if (found != expected)
+            kc_fail(env, "n %zu: %g instead of %g", n, (double)found, (double)expected);
+        kc_release();
+    }
+}
+
 const struct kc_checker kc_checkers_ops[] = {
     { "rms_norm", check_rms_norm },
     { "layer_norm", check_layer_norm },
@@ -272,5 +295,6 @@ const struct kc_checker kc_checkers_ops[] = {
     { "soft_cap", check_soft_cap },
     { "rope", check_rope },
     { "mask_logits", check_mask_logits },
+    { "largest", check_largest },
     { NULL, NULL },
 };
