@@ -46,14 +46,15 @@ static quire_status tensor_bytes(struct qr_gguf_tensor *t, size_t at, struct qui
 {
     const struct qr_weight_type_info *type =
         t->type < QR_WEIGHT_FIRST_HF ? qr_weight_type_info(t->type) : NULL;
-    struct qr_weight_type_foreign foreign;
-    if (!type && qr_weight_type_foreign(t->type, &foreign))
-        return qr_fail_at(err, QUIRE_E_UNSUPPORTED, at, "tensor %s: type %s %s", t->name,
-                          foreign.name, foreign.why);
-    if (!type)
+    if (!type) {
+        struct qr_weight_type_foreign foreign;
+        if (qr_weight_type_foreign(t->type, &foreign))
+            return qr_fail_at(err, QUIRE_E_UNSUPPORTED, at, "tensor %s: type %s %s", t->name,
+                              foreign.name, foreign.why);
         return qr_fail_at(err, QUIRE_E_UNSUPPORTED, at,
                           "tensor %s has type number %u, which is unknown or was removed", t->name,
                           t->type);
+    }
     uint64_t n = 1;
     for (uint32_t d = 0; d < t->n_dims; d++)
         if (t->dims[d] == 0 || t->dims[d] > INT64_MAX || !qr_mul_u64(n, t->dims[d], &n))

@@ -115,11 +115,9 @@ static int open_beside(const char *path, mode_t mode, char *name, size_t size)
 
 static int check_size_limit(uint64_t bytes)
 {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
-                   limit.rlim_cur < bytes
-               ? EFBIG
-               : 0;
+    struct rlimit limit = { .rlim_cur = RLIM_INFINITY }; /* the largest number */
+    (void)getrlimit(RLIMIT_FSIZE, &limit);               /* does not fail for this resource */
+    return limit.rlim_cur < bytes ? EFBIG : 0;
 }
 
 static size_t name_bytes(const struct qr_replacement *r)

@@ -37,6 +37,11 @@ static void sort_texts(struct qr_added_token *s, size_t n)
     }
 }
 
+static bool same_text(const struct qr_added_token *a, const struct qr_added_token *b)
+{
+    return a->size == b->size && memcmp(a->text, b->text, a->size) == 0;
+}
+
 static bool add_text(struct quire_tokenizer *t, uint32_t offset, uint32_t size, int32_t id)
 {
     if (!qr_grow(t->a, (void **)&t->added, &t->cap_added, t->n_added + 1, sizeof *t->added))
@@ -67,8 +72,8 @@ quire_status qr_added_tokens_build(struct quire_tokenizer *t, struct quire_error
     sort_texts(t->added, t->n_added);
     size_t kept = 0;
     for (size_t i = 0; i < t->n_added; i++) { /* the lowest id of equal texts wins */
-        const struct qr_added_token *s = &t->added[i], *last = kept ? &t->added[kept - 1] : NULL;
-        if (last && last->size == s->size && memcmp(last->text, s->text, s->size) == 0)
+        const struct qr_added_token *s = &t->added[i];
+        if (kept && same_text(&t->added[kept - 1], s))
             continue;
         t->starts_added_token[(uint8_t)*s->text] = true;
         t->added[kept++] = *s;
@@ -85,6 +90,7 @@ static size_t lower_bound(const struct quire_tokenizer *t, size_t lo, size_t hi,
     while (lo < hi) {
         const size_t mid = lo + (hi - lo) / 2;
         const struct qr_added_token *s = &t->added[mid];
+        /* GCOVR_EXCL_BR_LINE: the caller has removed the text that ends there */
         if (s->size <= depth || (uint8_t)s->text[depth] < b)
             lo = mid + 1;
         else

@@ -67,7 +67,7 @@ static quire_status compile_split(struct qr_pretokenizer *p, uint32_t i, pcre2_c
     QR_MSAN_WRITTEN(&code, sizeof code);
     QR_MSAN_WRITTEN(&at, sizeof at);
     qr_free(p->a, pattern, size + 1, 1);
-    if (!p->code[i] && code == OUT_OF_MEMORY)
+    if (!p->code[i] && code == OUT_OF_MEMORY) /* GCOVR_EXCL_BR_LINE: no other error */
         return no_memory(err);
     if (!p->code[i]) /* GCOVR_EXCL_BR_LINE: the patterns are constants, which tests compile */
         return qr_fail(err, QUIRE_E_INTERNAL, "pre-tokenizer pattern \"%s\": PCRE2 error %d at %zu",

@@ -220,7 +220,7 @@ static quire_status convert_wordpiece_texts(struct qr_vocab_spec *spec, const ch
         struct qr_spec_token *tok = &spec->tokens[i];
         if (!tok->text || tok->type != QUIRE_TOKEN_NORMAL)
             continue;
-        if (n && tok->size > n && memcmp(tok->text, prefix, n) == 0) {
+        if (tok->size > n && memcmp(tok->text, prefix, n) == 0) {
             tok->text += n;
             tok->size -= n;
             continue;
@@ -274,6 +274,9 @@ quire_status qr_tokenizer_json_read_model(struct qr_vocab_spec *spec, const stru
             return qr_fail(err, QUIRE_E_FORMAT,
                            FILE_NAME
                            ": model.unk_token or max_input_chars_per_word is missing or wrong");
+        if (!*prefix) /* a token would both begin and continue words */
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           FILE_NAME ": model.continuing_subword_prefix is empty");
         return convert_wordpiece_texts(spec, prefix, err);
     }
     spec->kind = QR_VOCAB_SENTENCEPIECE_BPE; /* unless the pre-tokenizer is ByteLevel */

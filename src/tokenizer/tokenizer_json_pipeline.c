@@ -129,7 +129,7 @@ static quire_status on_normalizer(struct pipeline *p, const struct qr_json *step
     if (strcmp(type, "BertNormalizer") == 0)
         return read_bert_normalizer(p, step);
     const char *content = NULL, *from = NULL;
-    if (p->spec->kind == QR_VOCAB_UNIGRAM && !p->metaspace && is_unigram_normalizer(type, step))
+    if (p->spec->kind == QR_VOCAB_UNIGRAM && is_unigram_normalizer(type, step))
         return read_unigram_normalizer(p, step, type);
     if (strcmp(type, "Prepend") == 0) {
         QR_TRY(get_str(p, step, "prepend", &content));

@@ -48,7 +48,7 @@ struct word {
 };
 
 /* Encodes the current word and starts the next one. */
-static quire_status flush(struct word *w)
+static void flush(struct word *w)
 {
     struct qr_encoder *e = w->e;
     const struct quire_tokenizer *t = e->t;
@@ -58,7 +58,7 @@ static quire_status flush(struct word *w)
     w->chars = 0;
     e->piece.size = QR_METASPACE_SIZE;
     if (!chars)
-        return QUIRE_OK;
+        return;
     bool known = chars <= t->max_word_chars;
     for (size_t at = 0; known && at < n;) {
         size_t end = n - at > t->max_text ? at + t->max_text : n;
@@ -85,7 +85,6 @@ static quire_status flush(struct word *w)
         if (t->special[QUIRE_SPECIAL_UNK] != QUIRE_TOKEN_NONE)
             qr_emit(e, t->special[QUIRE_SPECIAL_UNK]);
     }
-    return QUIRE_OK;
 }
 
 /* Appends a character to the word. Stops after one character more than a word may have. */
@@ -104,9 +103,11 @@ static quire_status add_char(struct word *w, uint32_t cp)
 {
     const bool alone = is_punctuation(cp);
     if (alone)
-        QR_TRY(flush(w));
+        flush(w);
     QR_TRY(append(w, cp));
-    return alone ? flush(w) : QUIRE_OK;
+    if (alone)
+        flush(w);
+    return QUIRE_OK;
 }
 
 static quire_status add_lowered(struct word *w, uint32_t cp)
@@ -123,13 +124,15 @@ static quire_status add_lowered(struct word *w, uint32_t cp)
 static quire_status add_input(struct word *w, uint32_t cp)
 {
     const struct quire_tokenizer *t = w->e->t;
-    if (qr_is_white_space(cp))
-        return flush(w);
+    if (qr_is_white_space(cp)) {
+        flush(w);
+        return QUIRE_OK;
+    }
     if (t->clean_text && (cp == 0 || cp == QR_UTF8_REPLACEMENT || is_control(cp)))
         return QUIRE_OK;
     const bool alone = t->isolate_cjk && is_cjk(cp);
     if (alone)
-        QR_TRY(flush(w));
+        flush(w);
     utf8proc_int32_t parts[8] = { (utf8proc_int32_t)cp };
     utf8proc_ssize_t n = 1;
     if (t->strip_accents) {
@@ -141,7 +144,9 @@ static quire_status add_input(struct word *w, uint32_t cp)
     for (utf8proc_ssize_t i = 0; i < n; i++)
         if (!t->strip_accents || utf8proc_category(parts[i]) != UTF8PROC_CATEGORY_MN)
             QR_TRY(add_lowered(w, (uint32_t)parts[i]));
-    return alone ? flush(w) : QUIRE_OK;
+    if (alone)
+        flush(w);
+    return QUIRE_OK;
 }
 
 quire_status qr_encode_wordpiece(struct qr_encoder *e, const uint8_t *text, size_t n)
@@ -157,5 +162,6 @@ quire_status qr_encode_wordpiece(struct qr_encoder *e, const uint8_t *text, size
         i += (size_t)qr_utf8_next_final(text + i, n - i, &cp);
         QR_TRY(add_input(&w, cp));
     }
-    return flush(&w);
+    flush(&w);
+    return QUIRE_OK;
 }

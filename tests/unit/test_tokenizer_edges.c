@@ -247,16 +247,15 @@ static void known_texts(void **state)
 {
     (void)state;
 #define WIDE "\xEF\xBD\x9C"
-    static const char *const control[] = { "<|x|>",    "<" WIDE "x" WIDE ">",
-                                           "<s>",      "[SEP]",
-                                           "<|end|>",  "_<EOT>",
-                                           "<|flush|>" },
-                             *const other[] = { "<|",  "<||>", "<|x",        "<|x>",
-                                                "x|>", "|x|>", "<" WIDE "x", "<" WIDE WIDE ">",
-                                                "<S>", "s>" },
-                             *const no_byte[] = { "<0x1>",  "<0x123>", "<1x12>", "<0x12",
-                                                  "<0x12)", "<0xG0>",  "<0x0G>", "<0x:0>",
-                                                  "<0x/0>", "<0x@0>",  "<0x`0>", "<0xg0>" };
+    static const char
+        *const control[] = { "<|x|>",    "<" WIDE "x" WIDE ">", "<s>", "[SEP]", "<|end|>", "_<EOT>",
+                             "<|flush|>" },
+               *const other[] = { "<|",          "<||>", "<|x",        "<|x>",
+                                  "x|>",         "|x|>", "<" WIDE "x", "<" WIDE WIDE ">",
+                                  "<S>",         "s>",   "<|ab>",      "<|a|]",
+                                  "<" WIDE "ab>" },
+               *const no_byte[] = { "<0x1>",  "<0x123>", "<1x12>", "<0x12",  "<0x12)", "<0xG0>",
+                                    "<0x0G>", "<0x:0>",  "<0x/0>", "<0x@0>", "<0x`0>", "<0xg0>" };
     for (size_t i = 0; i < sizeof control / sizeof *control; i++)
         if (!qr_is_control_text(control[i], strlen(control[i])))
             fail_msg("%s", control[i]);

@@ -347,7 +347,13 @@ static void test_too_many_tokens(void **state)
 static void test_no_memory(void **state)
 {
     (void)state;
-    const struct entry *const bases[] = { gpt2, llama, t5, bert };
+    static char texts[4096] = "a|b|ab"; /* fill a chunk: the merges need another */
+    for (int i = 0; i < 200; i++)
+        snprintf(texts + strlen(texts), 16, "|t%d", i);
+    const struct entry large[] = {
+        gpt2[0], gpt2[1], { KEY("tokens"), STRINGS, texts, 0 }, gpt2[4], { 0 }
+    };
+    const struct entry *const bases[] = { gpt2, llama, t5, bert, large };
     for (size_t b = 0; b < LEN(bases); b++) {
         struct image m;
         size_t n = 0;

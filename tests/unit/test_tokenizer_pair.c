@@ -46,6 +46,10 @@ static void supported(void **state)
           0 },
         { POST(BERT("BertProcessing", "2")), 1, 1 },
         { POST(BERT("RobertaProcessing", "2")), 2, 0 },
+        /* only a Sequence has steps */
+        { POST("{\"type\":\"BertProcessing\",\"cls\":[\"c\",1],\"sep\":[\"s\",2],"
+               "\"processors\":[" BERT("RobertaProcessing", "2") "]}"),
+          1, 1 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct quire_tokenizer *t = open_json(cases[i].json);

@@ -309,6 +309,14 @@ static void segments(void **state)
     for (size_t i = 0; i + 3 <= n; i += 3) /* marks extend a run of letters */
         memcpy(text + i, "a\xCC\x81", 3);
     assert_int_equal(qr_segment_end(text, 0, n), QR_MAX_RUN_BYTES / 3 * 3 + 1);
+    static const char digits[] = "\u0665\u2167\u00b2"; /* with ASCII digits one class */
+    memset(text, '5', n);
+    for (size_t i = 0; i + 7 <= n; i += 8)
+        memcpy(text + i, digits, 7);
+    assert_int_equal(qr_segment_end(text, 0, n), QR_MAX_RUN_BYTES);
+    for (size_t i = 7; i < n; i += 8)
+        text[i] = 'a';
+    assert_int_equal(qr_segment_end(text, 0, n), n);
     free(text);
 }
 

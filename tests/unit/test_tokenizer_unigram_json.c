@@ -3,6 +3,7 @@
  * types, in other orders and combinations, and without memory. */
 #include "test_tokenizer.h"
 #include "tokenizer/open_huggingface.h"
+#include "tokenizer/vocab.h"
 
 #define MODEL(v, x) "{\"model\":{\"type\":\"Unigram\",\"vocab\":[" v "]" x "}"
 #define PIECES      "[\"<unk>\",0],[\"\u2581\",-1],[\"a\",-2],[\"\u00e9\",-3],[\"<0x0A>\",-4]"
@@ -115,6 +116,7 @@ static const struct {
     { GOOD METASPACE "}", "a a", { 1, 2, 1, 2 }, 4 },
     { GOOD METASPACE NORM(MAP("")) "}", "a", { 1, 2 }, 2 },
     { GOOD METASPACE NORM(MAP(",\"precompiled_charsmap\":null")) "}", "a", { 1, 2 }, 2 },
+    { GOOD METASPACE NORM(MAP(",\"precompiled_charsmap\":\"\"")) "}", "a", { 1, 2 }, 2 },
     /* composed before it is encoded */
     { GOOD METASPACE NORM("{\"type\":\"NFC\"}") "}", "ae\xCC\x81", { 1, 2, 3 }, 3 },
     /* Replace of single spaces instead of Metaspace */
@@ -124,6 +126,17 @@ static const struct {
       { 2, 1, 2 },
       3 },
     { GOOD METASPACE NORM(COLLAPSE) "}", "a   a", { 1, 2, 1, 2 }, 4 },
+    /* tabs at the beginning and end go with Strip, others stay */
+    { GOOD METASPACE NORM(STRIP("") "," COLLAPSE) "}", "\ta\t a\t", { 1, 2, 0, 1, 2 }, 5 },
+    { GOOD METASPACE NORM(STRIP(",\"strip_left\":false") "," COLLAPSE) "}",
+      "\ta a\t",
+      { 1, 0, 2, 1, 2 },
+      5 },
+    { GOOD METASPACE NORM(STRIP(",\"strip_right\":false") "," COLLAPSE) "}",
+      "\t a a\t",
+      { 1, 2, 1, 2, 0 },
+      5 },
+    { GOOD NORM(STRIP("")) PRE(WORDS "," META) "}", " \ta\t a ", { 1, 2, 1, 2 }, 4 },
     /* U+2581 of the text begins a word, too */
     { GOOD PRE(WORDS "," META) "}",
       "a\u2581"
@@ -187,9 +200,24 @@ static void no_memory(void **state)
     }
 }
 
+/* The reported size is that of the allocations. */
+static void bytes(void **state)
+{
+    (void)state;
+    struct fail_alloc f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_tokenizer *t;
+    fail_alloc_init(&f, 0, false);
+    assert_status(QUIRE_OK, open_text(GOOD METASPACE NORM(MAP(SMALL_MAP)) "}", &f.hooks, &t, &err));
+    assert_int_equal(t->charsmap_size, 12);
+    assert_int_equal(qr_vocab_bytes(t), f.live_bytes - sizeof *t);
+    quire_tokenizer_close(t);
+    assert_int_equal(f.live_count, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(refused), cmocka_unit_test(accepted),
-                                        cmocka_unit_test(no_memory) };
+                                        cmocka_unit_test(no_memory), cmocka_unit_test(bytes) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,6 +83,27 @@ static void cased(void **state)
     quire_tokenizer_close(t);
 }
 
+/* Control characters are parts of words unless the text is cleaned, and no punctuation. */
+static void control_characters(void **state)
+{
+    (void)state;
+    for (int clean = 0; clean < 2; clean++) {
+        struct vocab *v = vocab_new(QR_VOCAB_WORDPIECE);
+        v->spec.clean_text = clean != 0;
+        v->spec.special[QUIRE_SPECIAL_UNK] = add_token(v, "[UNK]", QUIRE_TOKEN_UNKNOWN);
+        const int32_t hello = add_token(v, W "hello", QUIRE_TOKEN_NORMAL),
+                      first = add_token(v, "\x01", QUIRE_TOKEN_NORMAL),
+                      last = add_token(v, "\x7F", QUIRE_TOKEN_NORMAL),
+                      mark = add_token(v, W "~", QUIRE_TOKEN_NORMAL);
+        struct quire_tokenizer *t = build(v);
+        if (clean)
+            assert_ids(encode(t, "hello\x7F\x01 hello~", 0), hello, hello, mark);
+        else
+            assert_ids(encode(t, "hello\x7F\x01 hello~", 0), hello, last, first, hello, mark);
+        quire_tokenizer_close(t);
+    }
+}
+
 /* Capital I with a dot is the only letter that has two characters in lower case. */
 static void dotted_capital(void **state)
 {
@@ -138,9 +159,10 @@ static void long_words(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(uncased), cmocka_unit_test(cased),
-                                        cmocka_unit_test(long_words),
-                                        cmocka_unit_test(dotted_capital),
-                                        cmocka_unit_test(ideographs) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(uncased),        cmocka_unit_test(cased),
+        cmocka_unit_test(long_words),     cmocka_unit_test(control_characters),
+        cmocka_unit_test(dotted_capital), cmocka_unit_test(ideographs)
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
