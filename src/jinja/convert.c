@@ -84,8 +84,9 @@ quire_status qr_jinja_str_to_int(struct qr_jinja *j, const struct qr_jinja_str *
     char *p;
     size_t n, i = 0;
     bool negative;
-    if (base != 0 && (base < 2 || base > 36))
-        return qr_jinja_type_error(j, "int() base must be >= 2 and <= 36, or 0");
+    *ok = base == 0 || (base >= 2 && base <= 36);
+    if (!*ok)
+        return QUIRE_OK;
     QR_TRY(normalize_number(j, s, &p, &n, &negative, ok));
     if (n > 2 && p[0] == '0') {
         const char c = (char)(p[1] | 0x20);

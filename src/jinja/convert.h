@@ -8,7 +8,7 @@
  * false when s is not a number; only limits and budgets are failures. */
 quire_status qr_jinja_str_to_double(struct qr_jinja *j, const struct qr_jinja_str *s, bool *ok,
                                     double *out);
-/* base: 2 to 36, or 0: given by the prefix. */
+/* base: 2 to 36, or 0: given by the prefix; *ok is false for other bases. */
 quire_status qr_jinja_str_to_int(struct qr_jinja *j, const struct qr_jinja_str *s, int64_t base,
                                  bool *ok, int64_t *out);
 /* Truncates towards zero; QUIRE_E_RANGE beyond 64 bits. */

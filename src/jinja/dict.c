@@ -136,7 +136,7 @@ static quire_status grow(struct qr_jinja *j, struct qr_jinja_dict *d)
         return QUIRE_OK;
     const size_t cap = d->cap ? d->cap * 2 : 4;
     struct qr_jinja_entry *entries;
-    if (cap > UINT32_MAX / 4)
+    if (cap > UINT32_MAX / 4) /* GCOVR_EXCL_BR_LINE: takes tens of gigabytes. */
         return qr_jinja_fail(j, QUIRE_E_LIMIT, "template: dictionary too large");
     QR_JINJA_NEW(j, entries, cap);
     if (d->n)

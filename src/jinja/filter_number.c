@@ -28,7 +28,8 @@ static quire_status f_abs(struct qr_jinja *j, const struct qr_jinja_call *c,
     return out->i < 0 ? qr_jinja_negate(j, *out, out) : QUIRE_OK;
 }
 
-/* Yields the default for strings that are not numbers and for other types. */
+/* Yields the default for strings that are not numbers and for other types. A base that Python's
+ * int() rejects is no error, because Jinja2 then tries float(). */
 static quire_status f_int(struct qr_jinja *j, const struct qr_jinja_call *c,
                           struct qr_jinja_value *out)
 {
@@ -37,7 +38,7 @@ static quire_status f_int(struct qr_jinja *j, const struct qr_jinja_call *c,
     bool ok = true;
     *out = qr_jinja_is_given(c->arg[0]) ? c->arg[0] : qr_jinja_int(0);
     if (qr_jinja_is_given(c->arg[1]))
-        QR_TRY(qr_jinja_expect_int(j, c->arg[1], &base));
+        base = qr_jinja_is_integral(c->arg[1]) ? qr_jinja_integral(c->arg[1]) : -1;
     if (qr_jinja_is_undefined(c->self))
         return qr_jinja_undefined_error(j, c->self);
     if (qr_jinja_is_integral(c->self)) {
@@ -92,16 +93,30 @@ static quire_status round_common(struct qr_jinja *j, double f, int64_t digits, d
         return QUIRE_OK;
     }
     const size_t n = qr_float_format(fabs(f), 'f', (int)digits, false, buf);
-    if (qr_strtod(buf, n, out))
-        *out = copysign(*out, f);
+    (void)qr_strtod(buf, n, out); /* succeeds: buf holds a number */
+    *out = copysign(*out, f);
     return QUIRE_OK;
 }
 
-static quire_status to_int(struct qr_jinja *j, double f, struct qr_jinja_value *out)
+/* Python's round(v, digits) of an integer: for negative digits the nearest multiple of a power of
+ * ten, halves to the even one. */
+static quire_status round_int(struct qr_jinja *j, int64_t v, int64_t digits,
+                              struct qr_jinja_value *out)
 {
-    int64_t i;
-    QR_TRY(qr_jinja_double_to_int(j, f, &i));
-    *out = qr_jinja_int(i);
+    uint64_t unit = 1, n = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    if (digits >= 0 || digits < -19) { /* 10^20 is more than twice every integer */
+        *out = qr_jinja_int(digits >= 0 ? v : 0);
+        return QUIRE_OK;
+    }
+    for (; digits < 0; digits++)
+        unit *= 10;
+    const uint64_t rest = n % unit;
+    n -= rest;
+    if (rest > unit - rest || (rest == unit - rest && n / unit % 2))
+        n += unit; /* at most 10^19 */
+    if (n > INT64_MAX)
+        return qr_jinja_fail(j, QUIRE_E_RANGE, "template: integer beyond 64 bits");
+    *out = qr_jinja_int(v < 0 ? -(int64_t)n : (int64_t)n);
     return QUIRE_OK;
 }
 
@@ -122,13 +137,11 @@ static quire_status f_round(struct qr_jinja *j, const struct qr_jinja_call *c,
                                    qr_jinja_type_name(c->self));
     f = qr_jinja_to_double(c->self);
     if (!method || qr_jinja_str_is(method, "common")) {
-        if (c->self.type != QR_JINJA_FLOAT && digits >= 0) {
-            *out = qr_jinja_int(qr_jinja_integral(c->self));
-            return QUIRE_OK;
-        }
+        if (c->self.type != QR_JINJA_FLOAT)
+            return round_int(j, qr_jinja_integral(c->self), digits, out);
         QR_TRY(round_common(j, f, digits, &f));
         *out = qr_jinja_float(f);
-        return c->self.type == QR_JINJA_FLOAT ? QUIRE_OK : to_int(j, f, out);
+        return QUIRE_OK;
     }
     const bool ceiling = qr_jinja_str_is(method, "ceil");
     if (!ceiling && !qr_jinja_str_is(method, "floor"))

@@ -41,8 +41,8 @@ static quire_status f_map(struct qr_jinja *j, const struct qr_jinja_call *c,
     const struct qr_jinja_args *args = c->args;
     const struct qr_jinja_value attribute = keyword(args, "attribute"),
                                 fallback = keyword(args, "default");
-    const bool by_attribute = !args->n_pos && qr_jinja_is_given(attribute);
-    if (!args->n_pos && !by_attribute)
+    const bool by_attribute = !args->n_pos;
+    if (by_attribute && !qr_jinja_is_given(attribute))
         return qr_jinja_type_error(j, "map requires a filter argument");
     if (by_attribute && args->n_kw > 1u + qr_jinja_is_given(fallback))
         return qr_jinja_type_error(j, "Unexpected keyword argument");

@@ -30,11 +30,9 @@ static quire_status f_first(struct qr_jinja *j, const struct qr_jinja_call *c,
                             struct qr_jinja_value *out)
 {
     struct qr_jinja_list items;
-    struct qr_jinja_list *gen = qr_jinja_is_generator(c->self) ? c->self.l : NULL;
-    const size_t consumed = gen ? gen->consumed : 0;
     QR_TRY(qr_jinja_iterate(j, c->self, &items));
-    if (gen) /* consume one item only */
-        gen->consumed = consumed + (items.n > 0);
+    if (qr_jinja_is_generator(c->self)) /* gives back all items but the first */
+        c->self.l->consumed -= items.n - (items.n > 0);
     if (!items.n)
         return qr_jinja_undefined_hint(j, "No first item, sequence was empty.", out);
     *out = items.items[0];

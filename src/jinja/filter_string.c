@@ -366,7 +366,7 @@ static quire_status f_xmlattr(struct qr_jinja *j, const struct qr_jinja_call *c,
         struct qr_jinja_value escaped;
         if (e->value.type == QR_JINJA_NONE || qr_jinja_is_undefined(e->value))
             continue;
-        QR_TRY(qr_jinja_to_str(j, e->key, &key));
+        QR_TRY(qr_jinja_expect_str(j, e->key, &key));
         for (size_t k = 0; k < key->n; k++)
             if (key->p[k] && strchr(" \t\n\r\f\v/>=", key->p[k]))
                 return qr_jinja_type_error(j, "Invalid character in attribute name");

@@ -40,14 +40,12 @@ static quire_status put_field(struct qr_jinja_sb *sb, const struct qr_jinja_str 
     return qr_jinja_sb_append_fill(sb, fill, pad - left, spec->fill_tainted);
 }
 
-/* Copies digits[n] and inserts a separator between groups of `every` digits of the integer part.
- * Returns the length. */
-static size_t group_digits(const char *digits, size_t n, char sep, size_t every, char *out)
+/* Copies digits[n] and inserts a separator between groups of `every` digits of the first `whole`
+ * ones, the integer part. Returns the length. */
+static size_t group_digits(const char *digits, size_t n, size_t whole, char sep, size_t every,
+                           char *out)
 {
-    size_t whole = 0, len = 0;
-    while (whole < n && ((digits[whole] >= '0' && digits[whole] <= '9') ||
-                         (every == 4 && digits[whole] >= 'A' && digits[whole] <= 'f')))
-        whole++;
+    size_t len = 0;
     for (size_t i = 0; i < n; i++) {
         if (i > 0 && i < whole && (whole - i) % every == 0)
             out[len++] = sep;
@@ -94,7 +92,7 @@ quire_status qr_jinja_format_int(struct qr_jinja_sb *sb, int64_t v,
     }
     struct qr_jinja_str body = { .p = digits + at, .n = sizeof digits - at };
     if (spec->group) {
-        body.n = group_digits(body.p, body.n, spec->group, base == 10 ? 3 : 4, grouped);
+        body.n = group_digits(body.p, body.n, body.n, spec->group, base == 10 ? 3 : 4, grouped);
         body.p = grouped;
     }
     return put_field(sb, &(struct qr_jinja_str){ .p = prefix, .n = n_prefix }, &body, spec, '>');
@@ -124,7 +122,10 @@ quire_status qr_jinja_format_float(struct qr_jinja_sb *sb, double v,
         number[n++] = '%';
     struct qr_jinja_str body = { .p = number, .n = n };
     if (spec->group && isfinite(v)) {
-        body.n = group_digits(number, n, spec->group, 3, grouped);
+        size_t whole = 0;
+        while (whole < n && number[whole] >= '0' && number[whole] <= '9')
+            whole++;
+        body.n = group_digits(number, n, whole, spec->group, 3, grouped);
         body.p = grouped;
     }
     const struct qr_jinja_str sign = { .p = prefix, .n = put_sign(prefix, negative, spec->sign) };

@@ -19,21 +19,21 @@ static int32_t line_of(const struct qr_jinja *j)
     return line;
 }
 
-/* Removes an incomplete UTF-8 character from the end of a message that filled its buffer. */
+/* Removes an incomplete UTF-8 character from the end of a message that filled its buffer of more
+ * than one byte. */
 static void trim_partial_char(char *msg, size_t size)
 {
     size_t n = strlen(msg);
     if (n + 1 < size)
         return;
-    size_t start = n;
-    while (start > 0 && ((unsigned char)msg[start - 1] & 0xC0) == 0x80)
+    size_t start = n - 1;
+    /* GCOVR_EXCL_BR_LINE: messages are valid UTF-8, so they begin with a lead byte. */
+    while (start > 0 && ((unsigned char)msg[start] & 0xC0) == 0x80)
         start--;
-    if (start == 0)
-        return;
-    const unsigned char lead = (unsigned char)msg[start - 1];
+    const unsigned char lead = (unsigned char)msg[start];
     const size_t want = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC0 ? 2 : 1;
-    if (n - (start - 1) < want)
-        msg[start - 1] = 0;
+    if (n - start < want)
+        msg[start] = 0;
 }
 
 quire_status qr_jinja_fail(struct qr_jinja *j, quire_status code, const char *fmt, ...)

@@ -13,7 +13,8 @@ enum level { OR, AND, NOT, COMPARE, SUM, CONCAT, PRODUCT, POWER, UNARY };
 static quire_status parse_level(struct qr_jinja_parser *p, enum level level,
                                 struct qr_jinja_node **out);
 
-/* Operator of this level at the current token, 0 if there is none; *n_tokens: its length. */
+/* Binary operator of this level at the current token, 0 if there is none; *n_tokens: its length.
+ * The level is neither NOT nor UNARY, which have no binary operators. */
 static int operator_here(const struct qr_jinja_parser *p, enum level level, int *n_tokens)
 {
     const int op = p->t->type == QR_JINJA_TOKEN_OP ? p->t->op : 0;
@@ -38,10 +39,8 @@ static int operator_here(const struct qr_jinja_parser *p, enum level level, int 
         return op == '~' ? op : 0;
     case PRODUCT:
         return op == '*' || op == '/' || op == '%' || op == QR_JINJA_OP_FLOORDIV ? op : 0;
-    case POWER:
+    default: /* POWER */
         return op == QR_JINJA_OP_POW ? op : 0;
-    default:
-        return 0;
     }
 }
 

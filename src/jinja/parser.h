@@ -22,6 +22,7 @@ quire_status qr_jinja_parser_enter(struct qr_jinja_parser *p);
 
 static inline void qr_jinja_parser_advance(struct qr_jinja_parser *p)
 {
+    /* GCOVR_EXCL_BR_LINE: the callers have seen a token that is not the last one. */
     p->t += p->t->type != QR_JINJA_TOKEN_EOF;
 }
 static inline bool qr_jinja_parser_at_op(const struct qr_jinja_parser *p, int op)

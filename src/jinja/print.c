@@ -35,12 +35,13 @@ static quire_status repr_str(struct qr_jinja_sb *sb, const struct qr_jinja_str *
     for (size_t i = 0, len; i < s->n; i += len) {
         len = qr_jinja_utf8_len(s->p[i]);
         const uint32_t cp = qr_jinja_utf8_decode(s->p + i);
-        const char simple = cp == '\n'                   ? 'n'
-                            : cp == '\r'                 ? 'r'
-                            : cp == '\t'                 ? 't'
-                            : cp == '\\'                 ? '\\'
-                            : cp == (unsigned char)quote ? quote
-                                                         : 0;
+        /* between double quotes there are only single ones */
+        const char simple = cp == '\n'                  ? 'n'
+                            : cp == '\r'                ? 'r'
+                            : cp == '\t'                ? 't'
+                            : cp == '\\'                ? '\\'
+                            : cp == '\'' && !use_double ? '\''
+                                                        : 0;
         if (!simple && qr_jinja_is_printable(cp))
             continue;
         const bool tainted = qr_jinja_byte_tainted(s, i);

@@ -213,40 +213,31 @@ static size_t break_length(const struct qr_jinja_str *s, size_t off)
     return qr_jinja_utf8_len(s->p[off]);
 }
 
-/* Splits s into lines and counts them; out == NULL: only counts. */
-static quire_status split_into_lines(struct qr_jinja *j, const struct qr_jinja_str *s,
-                                     bool keep_ends, struct qr_jinja_value *out, size_t *n)
+/* Length of the line at start without its line break; *brk: length of the break, 0 at the end of
+ * s. */
+static size_t line_length(const struct qr_jinja_str *s, size_t start, size_t *brk)
 {
-    size_t start = 0;
-    *n = 0;
-    for (size_t off = 0; off < s->n;) {
-        const size_t len = break_length(s, off);
-        if (!len) {
-            off += qr_jinja_utf8_len(s->p[off]);
-            continue;
-        }
-        if (out)
-            QR_TRY(qr_jinja_substr(j, s, start, off - start + (keep_ends ? len : 0), &out[*n]));
-        ++*n;
-        off += len;
-        start = off;
-    }
-    if (start == s->n)
-        return QUIRE_OK;
-    if (out)
-        QR_TRY(qr_jinja_substr(j, s, start, s->n - start, &out[*n]));
-    ++*n;
-    return QUIRE_OK;
+    size_t off = start;
+    *brk = 0;
+    while (off < s->n && !(*brk = break_length(s, off)))
+        off += qr_jinja_utf8_len(s->p[off]);
+    return off - start;
 }
 
 quire_status qr_jinja_str_splitlines(struct qr_jinja *j, const struct qr_jinja_str *s,
                                      bool keep_ends, struct qr_jinja_list **out)
 {
-    size_t n;
+    size_t n = 0, len, brk;
     QR_TRY(qr_jinja_charge_bytes(j, s->n));
-    QR_TRY(split_into_lines(j, s, keep_ends, NULL, &n));
+    for (size_t start = 0; start < s->n; start += len + brk, n++)
+        len = line_length(s, start, &brk);
     QR_TRY(qr_jinja_list_new(j, QR_JINJA_LIST_PLAIN, n, out));
-    return split_into_lines(j, s, keep_ends, (*out)->items, &n);
+    n = 0;
+    for (size_t start = 0; start < s->n; start += len + brk, n++) {
+        len = line_length(s, start, &brk);
+        QR_TRY(qr_jinja_substr(j, s, start, len + (keep_ends ? brk : 0), &(*out)->items[n]));
+    }
+    return QUIRE_OK;
 }
 
 quire_status qr_jinja_str_pad(struct qr_jinja *j, const struct qr_jinja_str *s, int64_t width,

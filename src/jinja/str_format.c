@@ -87,7 +87,6 @@ static quire_status format_value(struct formatter *b, struct qr_jinja_value v,
                                  const struct qr_jinja_str *spec_text)
 {
     struct qr_jinja_format_spec spec;
-    const struct qr_jinja_str *s;
     if (!spec_text->n)
         return qr_jinja_print_str(&b->sb, v);
     QR_TRY(parse_spec(b->j, spec_text, &spec));
@@ -118,8 +117,7 @@ static quire_status format_value(struct formatter *b, struct qr_jinja_value v,
     if (spec.align == '=' && spec.fill != '0')
         return qr_jinja_type_error(b->j, "'=' alignment not allowed in string format specifier");
     spec.align = spec.align == '=' ? '<' : spec.align;
-    QR_TRY(qr_jinja_to_str(b->j, v, &s));
-    return qr_jinja_format_str(&b->sb, s, &spec);
+    return qr_jinja_format_str(&b->sb, v.s, &spec);
 }
 
 static quire_status set_numbering(struct formatter *b, char numbering)
@@ -180,11 +178,14 @@ static quire_status field_value(struct formatter *b, const struct qr_jinja_str *
         size_t used = 0;
         QR_TRY(qr_jinja_parse_width(b->j, &part, &used, &number));
         QR_TRY(qr_jinja_substr(b->j, f, from, i - from, &key));
-        if (!attr && used && used == part.n)
+        if (attr) {
+            QR_TRY(qr_jinja_getattr(b->j, *out, key, out));
+            continue;
+        }
+        if (used && used == part.n)
             key = qr_jinja_int(number);
-        QR_TRY(attr ? qr_jinja_getattr(b->j, *out, key, out)
-                    : qr_jinja_getitem(b->j, *out, key, out));
-        i += !attr;
+        QR_TRY(qr_jinja_getitem(b->j, *out, key, out));
+        i++; /* the closing bracket */
     }
     return QUIRE_OK;
 }

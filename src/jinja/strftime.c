@@ -13,16 +13,18 @@ static const char *const months[] = { "January",   "February", "March",    "Apri
                                       "May",       "June",     "July",     "August",
                                       "September", "October",  "November", "December" };
 
-/* Days since 1970-01-01 of a date in the Gregorian calendar. */
+/* Days since 1970-01-01 of a date in the Gregorian calendar; y >= 1. */
 static int64_t days_from_civil(int64_t y, int m, int d)
 {
     y -= m <= 2; /* years begin in March, so that the leap day is the last day */
-    const int64_t era = (y >= 0 ? y : y - 399) / 400, of_era = y - era * 400;
     const int64_t of_year = (153 * (m + (m > 2 ? -3 : 9)) + 2) / 5 + d - 1;
-    return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
+    return y * 365 + y / 4 - y / 100 + y / 400 + of_year - 719468;
 }
 
-static bool is_leap(int64_t y) { return (y % 4 == 0 && y % 100 != 0) || y % 400 == 0; }
+static int days_of_year(int64_t y)
+{
+    return (int)(days_from_civil(y + 1, 1, 1) - days_from_civil(y, 1, 1));
+}
 
 struct datetime {
     int64_t year; /* all digits */
@@ -54,9 +56,9 @@ static int iso_week(const struct datetime *t, int64_t *year)
     *year = t->year;
     if (week < 1) {
         --*year;
-        const int previous = t->yearday + 365 + is_leap(*year);
+        const int previous = t->yearday + days_of_year(*year);
         week = (previous - monday + 10) / 7;
-    } else if (week == 53 && t->yearday - monday + 3 >= 365 + is_leap(*year)) {
+    } else if (week == 53 && t->yearday - monday + 3 >= days_of_year(*year)) {
         ++*year;
         week = 1;
     }
@@ -176,7 +178,7 @@ static quire_status put_field(struct qr_jinja_sb *sb, const struct field *f, cha
         const size_t len = f->text_len < 0 ? strlen(f->text) : (size_t)f->text_len;
         for (size_t i = 0; i < len; i++) {
             char c = f->text[i];
-            if (flag == '^' && c >= 'a' && c <= 'z')
+            if (flag == '^' && (unsigned)(c - 'a') < 26) /* a to z */
                 c = (char)(c - 0x20);
             QR_TRY(qr_jinja_sb_append(sb, &c, 1, false));
         }
@@ -223,8 +225,10 @@ quire_status qr_jinja_strftime(struct qr_jinja *j, const struct qr_jinja_str *fm
                                const struct tm *tm, struct qr_jinja_value *out)
 {
     struct qr_jinja_sb sb;
-    const bool valid = tm->tm_mon >= 0 && tm->tm_mon < 12 && tm->tm_mday >= 1 &&
-                       tm->tm_mday <= 31 && tm->tm_hour >= 0 && tm->tm_hour < 24;
+    /* the first year is 1, as in Python */
+    const bool valid = tm->tm_year > -1900 && tm->tm_mon >= 0 && tm->tm_mon < 12 &&
+                       tm->tm_mday >= 1 && tm->tm_mday <= 31 && tm->tm_hour >= 0 &&
+                       tm->tm_hour < 24;
     if (!valid)
         return qr_jinja_fail(j, QUIRE_E_INVALID_ARG,
                              "template: the clock returned an invalid date");

@@ -120,6 +120,26 @@ static const struct jinja_case values[] = {
       "-1-11111111111111111111" },
     { "{{ [s.upper] }}{{ [range] }}{{ [cycler(1)] }}",
       "[<built-in method upper of str object>][<function range>][<Cycler object>]" },
+    { "{{ '5'|int(0,1) }}{{ '5.7'|int(0,37) }}{{ 'x'|int(7,-1) }}", "557" },
+    { "{{ '5'|int(0,'x') }}{{ 6|int(0,none) }}{{ [1]|int(3,qq) }}", "563" },
+    { "{{ [25|round(-1), -25|round(-1), 35|round(-1), 26|round(-1), -5|round(-1)] }}",
+      "[20, -20, 40, 30, 0]" },
+    { "{{ [1250|round(-2), 123456789|round(-4), true|round(-1)] }}", "[1200, 123460000, 0]" },
+    { "{{ 9223372036854775803|round(-1) }} {{ -9223372036854775803|round(-1) }}",
+      "9223372036854775800 -9223372036854775800" },
+    { "{{ 7|round(-20)}} {{ 4999999999999999999|round(-19) }}", "0 0" },
+    { "{{ -15.0|round(-1) }} {{ (-9223372036854775807-1)|round(2) }}",
+      "-20.0 -9223372036854775808" },
+    { "{{ {'a':1}|xmlattr(true) }}", " a=\"1\"" },
+    { "{{ 'ab cd'.isalnum() }}", "False" },
+    { "{{ s.find('o',end=6) }}{{ s.count('l',end=3) }}", "41" },
+    { "{{ s.startswith(('He','x')) }}{{ s.endswith(('ld','x')) }}", "TrueTrue" },
+    { "{{ '\\A\\Z\\q\\w\\y' }}", "\\A\\Z\\q\\w\\y" },
+    { "{{ (' '*1100).rstrip()|length }}{{ ('ab'*1100).rstrip('ba')|length }}", "00" },
+    { "{{ ('a'*300).center(310)|length }}", "310" },
+    { "{{ '{x}'.format(xy=1,x=2) }}", "2" },
+    { "{{ [\"a'b\", 'c\"d', 'e\\'\"f', 'q\\\\'] }}", "[\"a'b\", 'c\"d', 'e\\'\"f', 'q\\\\']" },
+    { "{{ '\xe0\xa0\x80\xed\x9f\xbf\xf0\x90\x80\x80\xf4\x8f\xbf\xbf'|length }}", "4" },
 };
 
 /* Messages are those of Jinja2, or name the limit or the argument in the words of this library. */
@@ -168,6 +188,27 @@ static const struct jinja_case errors[] = {
     { "{{ -1e30|filesizeformat }}", "template: integer beyond 64 bits" },
     { "{{ (1,2).foo.bar }}", "'tuple object' has no attribute 'foo'" },
     { "{{ 1 is foo.bar }}", "No test named 'foo.bar' found." },
+    { "{{ {}/2 }}", "unsupported operand type(s) for /: 'dict' and 'int'" },
+    { "{{ {}%2 }}", "unsupported operand type(s) for %: 'dict' and 'int'" },
+    { "{{ {}//2 }}", "unsupported operand type(s) for //: 'dict' and 'int'" },
+    { "{% set ns = namespace() %}{{ ns.foo.bar }}",
+      "'jinja2.utils.Namespace object' has no attribute 'foo'" },
+    { "{% macro m() %}{% endmacro %}{{ m.foo.bar }}",
+      "'jinja2.runtime.Macro object' has no attribute 'foo'" },
+    { "{{ 9223372036854775807|round(-1) }}", "template: integer beyond 64 bits" },
+    { "{{ -6000000000000000000|round(-19) }}", "template: integer beyond 64 bits" },
+    { "{{ 'abcdefghi'|list|truncate(3,true,'',0) }}", "expected a string, got 'list'" },
+    { "{% for i in l %}{{ loop|urlencode }}{% endfor %}", "'LoopContext' object is not iterable" },
+    { "{{ {1:2}|xmlattr }}", "expected a string, got 'int'" },
+    { "{{ 1 is a.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb }}",
+      "No test named 'a.bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb' found." },
+    { "{{ '\\N{DASH}' }}", "template: malformed escape in a string" },
+    { "{{ s|upper()(a b) }}", "template: expected ',', got 'b'" },
+    { "{% set a, = [1] %}", "template: expected a name, got '='" },
+    { "{% for (a b) in l %}{% endfor %}", "template: expected ')', got 'b'" },
+    { "{{ '{0[x]}'.format(qq) }}", "'qq' is undefined" },
+    { "{{ 'a'.ljust(9223372036854775807, '😀') }}",
+      "template: string or output exceeds 16777216 bytes" },
 };
 
 /* Nesting that reaches its limit in every kind of evaluation: the body recurses, and the lists
@@ -181,6 +222,10 @@ static void test_depth(void **state)
         "{% macro m() %}{% if true %}{{ m() }}{% endif %}{% endmacro %}",
         "{% macro m() %}{% for i in l recursive %}{{ loop(l) }}{% endfor %}{% endmacro %}",
         "{% macro m() %}{{ (1,(2,)) == (1,(2,)) }}{{ {((1,),):1}|length }}{{ m() }}{% endmacro %}",
+        "{% macro m() %}{% set x = 'ba'|sort %}{{ m() }}{% endmacro %}",
+        "{% macro m() %}{% filter upper %}{% endfilter %}{{ m() }}{% endmacro %}",
+        "{% macro m() %}{% with %}{% with %}{% with %}{% with %}x{% endwith %}{% endwith %}"
+        "{% endwith %}{% endwith %}{{ m() }}{% endmacro %}",
     };
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)
@@ -254,6 +299,28 @@ static void test_invalid_utf8(void **state)
     assert_string_equal(err.msg, "template: unexpected character in a tag");
 }
 
+/* str.isspace() at and next to every character that it accepts above U+007F. */
+static void test_white_space(void **state)
+{
+    static const unsigned spaces[] = { 0x85,   0xA0,   0x1680, 0x2000, 0x200A,
+                                       0x2028, 0x2029, 0x202F, 0x205F, 0x3000 };
+    static const unsigned others[] = { 0x84,   0x86,   0x9F,   0xA1,   0x167F, 0x1681,
+                                       0x1FFF, 0x200B, 0x2027, 0x202A, 0x202E, 0x2030,
+                                       0x205E, 0x2060, 0x2FFF, 0x3001, 0xFEFF };
+    const size_t n_spaces = sizeof spaces / sizeof *spaces;
+    (void)state;
+    for (size_t i = 0; i < n_spaces + sizeof others / sizeof *others; i++) {
+        char source[64];
+        struct quire_error err = QUIRE_ERROR_INIT;
+        snprintf(source, sizeof source, "{{ '\\u%04x'.isspace() }}",
+                 i < n_spaces ? spaces[i] : others[i - n_spaces]);
+        char *text = jinja_render(source, &err);
+        assert_non_null(text);
+        assert_string_equal(text, i < n_spaces ? "True" : "False");
+        free(text);
+    }
+}
+
 static void test_values(void **state)
 {
     (void)state;
@@ -271,7 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_values),       cmocka_unit_test(test_errors),
         cmocka_unit_test(test_depth),        cmocka_unit_test(test_cut_messages),
-        cmocka_unit_test(test_invalid_utf8),
+        cmocka_unit_test(test_invalid_utf8), cmocka_unit_test(test_white_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,7 +82,7 @@ static void test_long_chains(void **state)
     }
 }
 
-/* 128 levels are allowed, 129 are not. */
+/* 128 levels are allowed, 129 are not. Blocks and parentheses count together. */
 static void test_nesting_limit(void **state)
 {
     (void)state;
@@ -93,6 +93,13 @@ static void test_nesting_limit(void **state)
     open = repeated("{{ ", "(", 128, "1");
     whole = repeated(open, ")", 128, " }}");
     expect_status(QUIRE_E_LIMIT, whole);
+    free(open);
+    free(whole);
+    char *blocks = repeated("", "{% if 1 %}", 64, "{% for ");
+    open = repeated(blocks, "(", 100, "x");
+    whole = repeated(open, ")", 100, " in l %}");
+    expect_status(QUIRE_E_LIMIT, whole);
+    free(blocks);
     free(open);
     free(whole);
 }
@@ -144,6 +151,25 @@ static void test_unbounded(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof unbounded / sizeof *unbounded; i++)
         expect_status(QUIRE_E_LIMIT, unbounded[i]);
+}
+
+/* Without a step budget, lists whose size in bytes overflows, or does so with what else is counted,
+ * exceed the limit of the memory. */
+static void test_extreme_lists(void **state)
+{
+    static const char *const sources[] = { "{{ [1] * 9223372036854775807 }}",
+                                           "{{ [1] * 1152921504606846975 }}",
+                                           "{{ [1] * 1152921504606781439 }}" };
+    const struct quire_chat_template_params params = { .struct_size = sizeof params,
+                                                       .max_steps = SIZE_MAX,
+                                                       .max_memory_bytes = (size_t)1 << 20 };
+    (void)state;
+    for (size_t i = 0; i < sizeof sources / sizeof *sources; i++) {
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_null(jinja_render_with(sources[i], &params, jinja_variables, &err));
+        assert_int_equal(err.code, QUIRE_E_LIMIT);
+        assert_string_equal(err.msg, "template: memory exceeds 1048576 bytes");
+    }
 }
 
 /* Extreme integers neither overflow nor wrap around. */
@@ -337,15 +363,11 @@ static void test_small_stack(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nesting),
-        cmocka_unit_test(test_long_chains),
-        cmocka_unit_test(test_nesting_limit),
-        cmocka_unit_test(test_unbounded),
-        cmocka_unit_test(test_extreme_numbers),
-        cmocka_unit_test(test_mutated_templates),
-        cmocka_unit_test(test_json),
-        cmocka_unit_test(test_json_depth),
-        cmocka_unit_test(test_many_keys),
+        cmocka_unit_test(test_nesting),           cmocka_unit_test(test_long_chains),
+        cmocka_unit_test(test_nesting_limit),     cmocka_unit_test(test_unbounded),
+        cmocka_unit_test(test_extreme_lists),     cmocka_unit_test(test_extreme_numbers),
+        cmocka_unit_test(test_mutated_templates), cmocka_unit_test(test_json),
+        cmocka_unit_test(test_json_depth),        cmocka_unit_test(test_many_keys),
         cmocka_unit_test(test_small_stack),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
