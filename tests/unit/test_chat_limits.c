@@ -78,6 +78,9 @@ static const struct quire_chat_message messages[] = {
     { .role = "assistant", .content = "yo" },
     { .role = LONG, .extra_json = "{\"a\":1}" },
 };
+#define ARGUMENTS(text) "{\"arguments\":\"{\\\"k\\\":\\\"" text "\\\"}\"}"
+#define TOOL_CALLS      "[{\"function\":" ARGUMENTS("x") "}," ARGUMENTS("y") "]"
+#define FUNCTION_CALL   ARGUMENTS(LONG)
 static const struct quire_chat_render_args inputs[] = {
     { .struct_size = sizeof *inputs, .messages = messages, .n_messages = 3, .bos_token = LONG },
     { .struct_size = sizeof *inputs,
@@ -91,6 +94,9 @@ static const struct quire_chat_render_args inputs[] = {
       .variables_json = "{\"a\":1,\"b\":[\"x\"]}",
       .tools_json = "[]",
       .add_generation_prompt = 1 },
+    { .struct_size = sizeof *inputs,
+      .messages_json = "[{\"role\":\"assistant\",\"function_call\":" FUNCTION_CALL
+                       ",\"tool_calls\":" TOOL_CALLS "}]" },
 };
 
 static quire_status render_input(const struct quire_chat_render_args *input,
@@ -146,23 +152,27 @@ static void test_memory_of_inputs(void **state)
     }
 }
 
-/* Memory of three chunks, of which a special token of n * 16 bytes takes a part: every allocation
- * of the conversion fails for some n. */
+/* Memory of three chunks. One special token fills the second, another one of n * 16 bytes most of
+ * the third: the end of the memory moves over the allocations of the conversion, each of which
+ * fails for some n. */
 static void test_memory_limit_of_inputs(void **state)
 {
-    enum { LIMIT = 4096 + 8192 + 16384 };
-    static char tokens[LIMIT + 64];
+    enum { SECOND = 8192, THIRD = 16384 };
+    static char tokens[SECOND + THIRD + 64];
     (void)state;
     for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
         quire_status st = QUIRE_E_LIMIT;
-        for (int n = LIMIT / 16; st != QUIRE_OK; n--) {
+        for (int n = THIRD / 16; st != QUIRE_OK; n--) {
             struct quire_chat_render_args input = inputs[i];
             struct quire_error err = QUIRE_ERROR_INIT;
             assert_true(n >= 0);
-            snprintf(tokens, sizeof tokens, "{\"pad_token\":\"%*s\"}", 16 * n, "");
+            snprintf(tokens, sizeof tokens, "{\"unk_token\":\"%*s\",\"pad_token\":\"%*s\"}",
+                     SECOND - 256, "", 16 * n, "");
             input.special_tokens_json = tokens;
             st = render_input(
-                &input, (struct quire_chat_template_params){ .max_memory_bytes = LIMIT }, &err);
+                &input,
+                (struct quire_chat_template_params){ .max_memory_bytes = 4096 + SECOND + THIRD },
+                &err);
             assert_true(st == QUIRE_OK || st == QUIRE_E_LIMIT);
             if (st != QUIRE_OK) {
                 assert_string_equal(err.msg, "template: memory exceeds 28672 bytes");
@@ -181,6 +191,42 @@ static void test_infinite_number(void **state)
     assert_status(QUIRE_E_RANGE,
                   render_input(&input, (struct quire_chat_template_params){ .now = NULL }, &err));
     assert_string_equal(err.msg, "a number is too large");
+}
+
+/* The mark for an invalid byte is longer than the byte. */
+static void test_replacement_limit(void **state)
+{
+    const struct quire_chat_render_args input = { .struct_size = sizeof input,
+                                                  .messages_json = "[]",
+                                                  .bos_token = "\xff" };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    (void)state;
+    assert_status(
+        QUIRE_E_LIMIT,
+        render_input(&input, (struct quire_chat_template_params){ .max_output_bytes = 2 }, &err));
+    assert_string_equal(err.msg, "template: string or output exceeds 2 bytes");
+}
+
+/* User text after an empty prompt is its only span. */
+static void test_append_to_nothing(void **state)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_chat_prompt *prompt;
+    struct qr_jinja_sb output = { .n = 0 };
+    size_t n = 7;
+    (void)state;
+    assert_status(QUIRE_OK, qr_chat_prompt_new(NULL, &output, &prompt, &err));
+    assert_string_equal(quire_chat_prompt_text(prompt, NULL), "");
+    quire_chat_prompt_spans(prompt, &n);
+    assert_int_equal(n, 0);
+    assert_status(QUIRE_OK, qr_chat_prompt_append(prompt, "cd", 2, &err));
+    const struct quire_text_span *const spans = quire_chat_prompt_spans(prompt, &n);
+    assert_string_equal(quire_chat_prompt_text(prompt, NULL), "cd");
+    assert_int_equal(n, 1);
+    assert_int_equal(spans->offset, 0);
+    assert_int_equal(spans->size, 2);
+    assert_true(spans->is_user_text);
+    quire_chat_prompt_destroy(prompt);
 }
 
 /* User text at the end of a prompt: a span of its own after text of the template, longer after user
@@ -226,6 +272,8 @@ int main(void)
         cmocka_unit_test(test_memory_of_inputs),
         cmocka_unit_test(test_memory_limit_of_inputs),
         cmocka_unit_test(test_append),
+        cmocka_unit_test(test_append_to_nothing),
+        cmocka_unit_test(test_replacement_limit),
         cmocka_unit_test(test_infinite_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

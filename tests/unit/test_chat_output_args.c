@@ -39,6 +39,7 @@ static void names(void **state)
     assert_null(quire_chat_output_format_name(SIZE_MAX));
     assert_null(quire_chat_output_detect(NULL, 5));
     assert_string_equal(quire_chat_output_detect("", 0), "generic_json");
+    assert_string_equal(quire_chat_output_detect("<arg_key>", QUIRE_NUL_TERMINATED), "glm4_5_xml");
     assert_false(quire_chat_output_has_thinking(NULL, "<think>", 7));
     assert_false(quire_chat_output_has_thinking("hermes", NULL, 7));
     assert_false(quire_chat_output_has_thinking("none", "<think>", 7));
@@ -46,6 +47,7 @@ static void names(void **state)
     assert_true(quire_chat_output_has_thinking("hermes", "a <think>", 9));
     assert_true(quire_chat_output_has_thinking("hermes", "{{ x.split('</think>') }}", SIZE_MAX));
     assert_true(quire_chat_output_has_thinking("harmony", "<|channel|>analysis<|message|>", 30));
+    assert_false(quire_chat_output_has_thinking("harmony", "<|channel|>final<|message|>", 27));
     assert_false(quire_chat_output_has_thinking("content_only", "<think>", 7));
 }
 

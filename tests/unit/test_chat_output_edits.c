@@ -217,6 +217,11 @@ static void scan(void **state)
         memset(text + n, ']', n);
         assert_int_equal(qr_json_scan_valid(text, 2 * n), n == QR_JSON_SCAN_DEPTH);
     }
+    struct qr_json_scan complete = { 0 };
+    assert_int_equal(qr_json_scan_byte(&complete, '['), QR_JSON_SCAN_MORE);
+    assert_int_equal(qr_json_scan_byte(&complete, ']'), QR_JSON_SCAN_END);
+    assert_int_equal(qr_json_scan_byte(&complete, ' '), QR_JSON_SCAN_MORE);
+    assert_int_equal(qr_json_scan_byte(&complete, ']'), QR_JSON_SCAN_ERROR);
 }
 
 int main(void)

@@ -14,6 +14,13 @@ static const char tools[] =
 #define DSML      "｜DSML｜"
 #define KIMI(id, arguments)                                                                        \
     "<|tool_call_begin|>" id "<|tool_call_argument_begin|>" arguments "<|tool_call_end|>"
+#define RESPONSE(text) "{\"response\":\"" text "\"}"
+#define BAD            "\xef\xbf\xbd" /* in place of half a pair of surrogates */
+#define X50            "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+#define X200           X50 X50 X50 X50
+#define STEP3(name)                                                                                \
+    "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>" name                       \
+    "<steptml:invoke name=\"now\"></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>"
 
 /* What an answer becomes: the content, then NAME and ARGUMENTS of every call, each after a '|'. */
 static const struct {
@@ -28,7 +35,15 @@ static const struct {
       ARRAY2 ARRAY2 ARRAY2 "[{\"name\":\"now\"}]", false },
     { "hermes", "<tool_call>" FUNCTION4 FUNCTION4 "{\"name\":\"now\"}",
       "<tool_call>" FUNCTION4 FUNCTION4 "{\"name\":\"now\"}", false },
-    { "generic_json", "{\"response\":\"\\ud83d\"}", "\xef\xbf\xbd", false },
+    { "generic_json", RESPONSE("\\ud83d"), BAD, false },
+    { "generic_json", RESPONSE("\\ud83dx"), BAD "x", false },
+    { "generic_json", RESPONSE("\\ud83d\\n"), BAD "\n", false },
+    { "generic_json", RESPONSE("\\uD83D\\uDE00\\u00e9"), "😀é", false },
+    { "generic_json", RESPONSE("\\ud83d\\u0041"), BAD "A", false },
+    { "generic_json", RESPONSE("\\ud83d\\u12"), BAD "\\u12", false },
+    { "generic_json", RESPONSE("\\u12"), "\\u12", false },
+    { "generic_json", "{\"response\":\"\\ud83d\\ude", BAD "\\ude", false },
+    { "generic_json", "{\"response\":\"\\u1", "\\u1", false },
     { "apertus", "<|tools_prefix|>[{\"get\":{\"city\":\"Rome\"},\"now\":{}}]<|tools_suffix|>",
       "|get|{\"city\":\"Rome\"}", false },
     { "hermes", "<tool_call>{\"name\":\"now\",\"arguments\":{},\"name\":\"get\"}</tool_call>",
@@ -63,6 +78,33 @@ static const struct {
     { "harmony", "<|channel|>commentary to=user<|message|>x<|end|>", "x", false },
     { "harmony", "<|channel|>commentary to=now<|message|>{}<|call|>", "|now|{}", false },
     { "harmony", "<|channel|>commentary to=other<|message|>{}<|call|>", "", false },
+    /* a call whose id came before its arguments has been sent when a list of calls follows */
+    { "generic_json",
+      "{\"name\":\"now\",\"id\":\"1\",\"arguments\":{},\"tool_calls\":[{\"name\":\"get\","
+      "\"arguments\":{}}]}",
+      "|now|{}|get|{}", false },
+    { "generic_json", "{\"name\":\"now\",\"id\":\"1\",\"arguments\":null,\"tool_calls\":[]}",
+      "|now|{}", false },
+    { "generic_json", "{\"name\":\"now\",\"id\":\"1\",\"arguments\":{},\"response\":\"x\"}",
+      "|now|{}", false },
+    { "generic_json",
+      "{\"name\":\"now\",\"arguments\":{},\"tool_calls\":[{\"name\":\"get\",\"arguments\":"
+      "{\"city\":\"R\"}}]}",
+      "|get|{\"city\":\"R\"}", false },
+    { "generic_json", "{\"name\":\"now\",\"arguments\":{ }}", "|now|{ }", false },
+    { "gemma4", "<|tool_call>call:now{\"a:1}<tool_call|>", "|now|{\"\\\"a\": 1}", false },
+    { "functiongemma", "<start_function_call>call:get{city:<escape>a<escape><",
+      "<|get|{\"city\": \"a\"}", false },
+    { "functionary_v3_2", "\nx", "\nx", false },
+    { "nemotron", "a<TOOLCALL></TOOLCALL>b", "a<TOOLCALL></TOOLCALL>b", false },
+    { "kimi_k2", "a<|tool_calls_section_begin|><|tool_calls_section_end|>b", "ab", false },
+    { "step3", STEP3(X200 X200 X200), STEP3(X200 X200 X200), false },
+    { "minimax_m2",
+      "<minimax:tool_call><invoke name=\"now\"><parameter name=\"arguments\" string=\"false\">x"
+      "</parameter></invoke></minimax:tool_call>",
+      "|now|{\"arguments\": \"x\"}", false },
+    { "llama3_json", "Hi<|eot_id|>", "Hi", false },
+    { "llama3_json", "Hi <|eom_id|>all<|eot_id|>", "Hi all", false },
 };
 
 static void add(struct joined_text *t, const struct joined_text *part)
@@ -103,8 +145,65 @@ static void results(void **state)
     assert_int_equal(differ, 0);
 }
 
+/* Blocks of reasoning after content, and as content. */
+static void reasoning(void **state)
+{
+    static const struct {
+        const char *format, *text, *content, *reasoning;
+        enum quire_reasoning_format as;
+    } answers[] = {
+        { "gemma4", "a <|channel>b<channel|>c", "a c", "b", QUIRE_REASONING_AUTO },
+        { "gemma4", "a<|channel>b<channel|> <|channel>c<channel|>d", "ad", "bc",
+          QUIRE_REASONING_AUTO },
+        { "gemma4", "<|channel>thought\nb<channel|>c", "<|channel>thought\nb<channel|>c", "",
+          QUIRE_REASONING_NONE },
+        { "harmony",
+          "<|channel|>analysis<|message|>b<|start|>assistant<|channel|>final<|message|>c",
+          "<|channel|>analysis<|message|>bc", "", QUIRE_REASONING_NONE },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        struct quire_chat_output_params p;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct joined j;
+        const size_t size = strlen(answers[i].text);
+        quire_chat_output_params_init(&p, sizeof p);
+        p.format = answers[i].format;
+        p.reasoning = answers[i].as;
+        assert_status(QUIRE_OK,
+                      joined_run(&j, &p, answers[i].text, size, (struct pieces){ 0 }, &err));
+        assert_string_equal(j.content.text, answers[i].content);
+        assert_string_equal(j.reasoning.text, answers[i].reasoning);
+        assert_int_equal(j.n_calls, 0);
+        assert_true(joined_all_cuts(&j, &p, answers[i].text, size, false));
+        joined_free(&j);
+    }
+}
+
+/* A NUL is no digit of an escape. */
+static void nul_in_escape(void **state)
+{
+    static const char text[] = "{\"response\":\"\\ud\0x.\"}", content[] = "\\ud\0x.";
+    struct quire_chat_output_params p;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct joined j;
+    (void)state;
+    quire_chat_output_params_init(&p, sizeof p);
+    p.format = "generic_json";
+    p.tools_json = tools;
+    assert_status(QUIRE_OK, joined_run(&j, &p, text, sizeof text - 1, (struct pieces){ 0 }, &err));
+    assert_int_equal(j.content.size, sizeof content - 1);
+    assert_memory_equal(j.content.text, content, sizeof content);
+    assert_true(joined_all_cuts(&j, &p, text, sizeof text - 1, false));
+    joined_free(&j);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(results) };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(results),
+        cmocka_unit_test(reasoning),
+        cmocka_unit_test(nul_in_escape),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -272,6 +272,8 @@ static void duplicate_keys(void **state)
     assert_null(t.document);
 }
 
+#define DIGITS40 "0123456789012345678901234567890123456789"
+
 static void typed_values(void **state)
 {
     (void)state;
@@ -282,6 +284,7 @@ static void typed_values(void **state)
         { { 0 }, " 12 ", "12" },
         { { 0 }, "twelve \"12\"", "\"twelve \\\"12\\\"\"" },
         { { 1, { QR_TYPE_STRING } }, "12", "\"12\"" },
+        { { 1, { QR_TYPE_STRING } }, DIGITS40, "\"" DIGITS40 "\"" }, /* grows behind the quote */
         { { 1, { QR_TYPE_INTEGER } }, "12", "12" },
         { { 1, { QR_TYPE_INTEGER } }, "\r\n\t12\t\r", "12" },
         { { 1, { QR_TYPE_INTEGER } }, "5.0", "5.0" },

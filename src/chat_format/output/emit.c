@@ -163,7 +163,7 @@ void qr_call_name(struct quire_chat_output *o, const char *name, size_t size)
     if (!qr_bytes_append(o->allocator, &c->name, name, size))
         qr_emit_nomem(o);
     if ((size && memchr(name, 0, size)) ||
-        (o->tools_given && !o->call_guess && !qr_tools_find(&o->tools, name, size)))
+        (o->tools_given && !qr_tools_find(&o->tools, name, size)))
         o->call_dropped = true;
 }
 
@@ -297,6 +297,10 @@ void qr_call_cancel(struct quire_chat_output *o)
     const size_t keep = o->keep;
     if (!o->call_active)
         return;
+    if (o->call_announced) { /* what was sent stays */
+        qr_call_end(o);
+        return;
+    }
     finish_call(o);
-    o->keep = o->call_announced ? QR_NONE : keep;
+    o->keep = keep;
 }

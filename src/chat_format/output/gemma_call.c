@@ -63,8 +63,6 @@ static enum qr_step more(struct quire_chat_output *o) { return o->final ? cut(o)
 
 static enum qr_step prefix(struct quire_chat_output *o)
 {
-    if (!qr_skip_space(o))
-        return need(o);
     const int found = qr_text_at(o, o->at, "call:");
     if (found <= 0)
         return found < 0 ? QR_STEP_MORE : QR_STEP_FAIL;

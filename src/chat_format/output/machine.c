@@ -114,8 +114,6 @@ static void content_marker(struct quire_chat_output *o, const struct qr_marker *
             return;
         break;
     case QR_MARK_SKIP:
-        if (has_flag(o, QR_FORMAT_TRIM_CONTENT))
-            qr_emit_space(o, false, false);
         o->after_close = !has_flag(o, QR_FORMAT_KEEP_SPACE);
         return;
     case QR_MARK_SECTION_CLOSE:
@@ -139,8 +137,7 @@ static void content_marker(struct quire_chat_output *o, const struct qr_marker *
 static bool preamble_ends(const struct quire_chat_output *o, size_t pos)
 {
     const size_t n = pos - o->at;
-    return n >= o->format->preamble_bytes || memchr(o->in.data + o->at, '\n', n) ||
-           (o->final && pos == o->in.size);
+    return n >= o->format->preamble_bytes || memchr(o->in.data + o->at, '\n', n) || o->final;
 }
 
 static enum qr_step in_content(struct quire_chat_output *o)
@@ -152,7 +149,8 @@ static enum qr_step in_content(struct quire_chat_output *o)
         o->preamble_over = preamble_ends(o, pos);
         if (!o->preamble_over && !m)
             return QR_STEP_MORE;
-        if (!o->preamble_over && m->action != QR_MARK_THINK_OPEN) {
+        /* text before a marker that is skipped precedes no call */
+        if (!o->preamble_over && m->action != QR_MARK_SKIP) {
             content_marker(o, m, from, pos);
             return QR_STEP_GO;
         }
@@ -301,13 +299,8 @@ void qr_machine_run(struct quire_chat_output *o)
         o->at = o->in.size;
         return;
     }
-    while (o->status == QUIRE_OK) {
-        if (states[o->state](o) == QR_STEP_GO)
-            continue;
-        if (!o->final || o->state != QR_OUT_CALL)
-            break;
-        qr_markup_fail(o); /* the text ended inside a call */
-    }
+    while (o->status == QUIRE_OK && states[o->state](o) == QR_STEP_GO)
+        ;
     if (o->final && o->status == QUIRE_OK)
         qr_emit_space(o, o->state == QR_OUT_REASONING || o->message_is_reasoning,
                       !o->after_close && (o->n_calls == 0 || o->content.size > 0));

@@ -25,18 +25,18 @@ const struct qr_marker *qr_markers_at(const struct quire_chat_output *o,
 {
     const struct qr_marker *best = NULL;
     const size_t left = o->in.size - at;
-    size_t longest_partial = 0;
+    bool partial = false;
     for (unsigned i = 0; i < set->n; i++) {
         const struct qr_marker *const m = &set->items[i];
         const size_t n = m->size < left ? m->size : left;
         if (memcmp(o->in.data + at, m->text, n) != 0)
             continue;
         if (n < m->size)
-            longest_partial = m->size > longest_partial ? m->size : longest_partial;
+            partial = true;
         else if (!best || m->size > best->size)
             best = m;
     }
-    *more = longest_partial > 0 && !o->final && (!best || longest_partial > best->size);
+    *more = partial && !o->final; /* a marker longer than the text is longer than `best` */
     return *more ? NULL : best;
 }
 

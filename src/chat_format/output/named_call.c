@@ -9,22 +9,18 @@
 enum state { PREFIX, NAME, ID, OPEN, ARGUMENTS, CLOSE };
 enum { MAX_NAME = 256 };
 
-/* Skips the optional texts before the name. */
+/* Skips the optional text before the name. */
 static enum qr_step prefix(struct quire_chat_output *o)
 {
     const struct qr_named_call *const f = o->format->named;
-    struct qr_reader *const r = &o->reader;
-    if (!qr_skip_space(o))
-        return o->final ? QR_STEP_FAIL : QR_STEP_MORE;
-    for (; r->key < 3 && f->name_prefix[r->key]; r->key++) {
-        const int found = qr_text_at(o, o->at, f->name_prefix[r->key]);
+    if (f->name_prefix) {
+        const int found = qr_text_at(o, o->at, f->name_prefix);
         if (found < 0)
             return QR_STEP_MORE;
-        if (found)
-            o->at += strlen(f->name_prefix[r->key]);
+        o->at += found ? strlen(f->name_prefix) : 0;
     }
     qr_call_begin(o);
-    r->state = NAME;
+    o->reader.state = NAME;
     return o->status == QUIRE_OK ? QR_STEP_GO : QR_STEP_FAIL;
 }
 
@@ -96,8 +92,7 @@ static enum qr_step name(struct quire_chat_output *o)
         qr_call_id(o, text, n);
     else if (!f->name_is_id)
         qr_call_name(o, text, n);
-    const bool argument = end->text[0] == '{' || (end->text[0] == '[' && !end->text[1]);
-    o->at = pos + (argument ? 0 : end->size);
+    o->at = pos + (end->text[0] == '{' ? 0 : end->size);
     r->state = f->id_marker && strcmp(end->text, f->id_marker) == 0 ? ID : OPEN;
     r->key = 0;
     return QR_STEP_GO;
@@ -118,21 +113,21 @@ static enum qr_step open_arguments(struct quire_chat_output *o)
 {
     const struct qr_named_call *const f = o->format->named;
     struct qr_reader *const r = &o->reader;
-    const bool left = qr_skip_space(o);
-    if (!left && !o->final)
+    if (qr_skip_space(o)) {
+        if (r->key == 0 && f->arguments_open) {
+            const int found = qr_text_at(o, o->at, f->arguments_open);
+            if (found < 0)
+                return QR_STEP_MORE;
+            r->key = 1;
+            o->at += found ? strlen(f->arguments_open) : 0;
+            return QR_STEP_GO;
+        }
+        if (takes_code(o)) {
+            r->read = qr_read_code;
+            return QR_STEP_GO;
+        }
+    } else if (!o->final)
         return QR_STEP_MORE;
-    if (left && r->key == 0 && f->arguments_open) {
-        const int found = qr_text_at(o, o->at, f->arguments_open);
-        if (found < 0)
-            return QR_STEP_MORE;
-        r->key = 1;
-        o->at += found ? strlen(f->arguments_open) : 0;
-        return QR_STEP_GO;
-    }
-    if (left && takes_code(o)) {
-        r->read = qr_read_code;
-        return QR_STEP_GO;
-    }
     qr_call_announce(o);
     r->scan = 0;
     r->state = ARGUMENTS;

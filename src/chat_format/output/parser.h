@@ -64,9 +64,10 @@ struct qr_output_event {
     size_t at, size; /* of the text it belongs to */
 };
 
-/* State of a reader; all zeros at the start of a call. A reader consumes text at the cursor. It
- * returns QR_STEP_GO after progress. At the end of the text (o->final) QR_STEP_MORE means that the
- * call is cut. */
+/* State of a reader; all zeros at the start of a call. A reader consumes text at the cursor, which
+ * stands before a character that is no white space when it begins. It returns QR_STEP_GO after
+ * progress. At the end of the text (o->final) it never returns QR_STEP_MORE: the call is cut, or
+ * fails. */
 struct qr_reader {
     enum qr_step (*read)(struct quire_chat_output *o);
     uint8_t state, key, depth, wrapper;

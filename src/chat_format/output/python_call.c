@@ -51,7 +51,7 @@ static enum qr_step begin_call(struct quire_chat_output *o)
         return QR_STEP_FAIL;
     const size_t s = sizeof suffix - 1;
     qr_call_name(o, p, n > s && memcmp(p + n - s, suffix, s) == 0 ? n - s : n);
-    if (o->keep != QR_NONE && o->keep_body && o->tools_given && !qr_call_tool(o))
+    if (o->keep != QR_NONE && o->keep_body && !qr_call_tool(o))
         return QR_STEP_FAIL;
     r->state = ARGUMENTS;
     r->scan = 0;

@@ -234,7 +234,7 @@ static bool number(struct reader *r, struct qr_bytes *out)
     }
     if ((peek(r) | 32) == 'e' && !exponent(r, out, whole))
         return false;
-    return !is_name((char)peek(r)) || peek(r) < 0;
+    return !is_name((char)peek(r)); /* -1, the end, is no name either */
 }
 
 static bool word(struct reader *r, struct qr_bytes *out, enum qr_python_context context)

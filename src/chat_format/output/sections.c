@@ -33,6 +33,7 @@ void qr_sections_end(struct quire_chat_output *o)
     o->drop_text = o->drop_text || has_flag(o, QR_FORMAT_DROP_AFTER_CALLS);
     o->state = QR_OUT_CONTENT;
     o->section_marked = false;
+    o->keep = QR_NONE; /* a section without calls has kept its markup */
 }
 
 /* Raw code after the opening marker: a call of the tool for code, if there is one. */
@@ -57,7 +58,6 @@ static bool begin_code(struct quire_chat_output *o)
 /* The markup holds no call. */
 void qr_markup_fail(struct quire_chat_output *o)
 {
-    const bool code = o->reader.read == qr_read_code;
     qr_call_cancel(o);
     if (o->keep == QR_NONE) { /* calls before it were sent */
         o->open_section = true;
@@ -67,7 +67,7 @@ void qr_markup_fail(struct quire_chat_output *o)
             qr_sections_end(o);
         return;
     }
-    if (!code && begin_code(o))
+    if (begin_code(o)) /* at most once: raw code never fails */
         return;
     const size_t keep = o->keep;
     o->keep = QR_NONE;
@@ -146,7 +146,7 @@ static void between(struct quire_chat_output *o, const struct qr_marker *m)
     } else if (m->action == QR_MARK_CALL_CLOSE && o->section_marked)
         o->state = QR_OUT_SECTION;
     else {
-        o->open_section = o->section_marked && m->action != QR_MARK_SECTION_CLOSE;
+        o->open_section = false;
         qr_sections_end(o);
     }
 }
@@ -163,7 +163,7 @@ static bool begins_body(const struct quire_chat_output *o)
 enum qr_step qr_after_call(struct quire_chat_output *o)
 {
     bool more = false;
-    const bool keep_space = has_flag(o, QR_FORMAT_KEEP_SPACE) && !o->section_marked;
+    const bool keep_space = has_flag(o, QR_FORMAT_KEEP_SPACE);
     const size_t start = o->at;
     if (!qr_skip_space(o)) {
         o->at = keep_space ? start : o->at;

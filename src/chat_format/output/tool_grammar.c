@@ -39,47 +39,44 @@ static void call_head(struct qr_tool_grammar *g, struct qr_bytes *to, const char
 }
 
 /* The arguments of a call. */
-static bool arguments(struct qr_tool_grammar *g, const struct qr_tool *t)
+static void arguments(struct qr_tool_grammar *g, const struct qr_tool *t)
 {
     const char *const notation = g->format->syntax->notation;
     qr_tag_text(&g->w, "{\"type\":\"json_schema\",\"json_schema\":");
-    const bool ok = qr_tag_object_schema(&g->w, t->parameters);
+    qr_tag_object_schema(&g->w, t->parameters); /* check_tools has tried it */
     if (notation) {
         qr_tag_text(&g->w, ",\"notation\":");
         qr_tag_string(&g->w, notation, strlen(notation));
     }
     qr_tag_text(&g->w, "}");
-    return ok;
 }
 
 /* Calls without text between them, at least one. */
-static bool calls_list(struct qr_tool_grammar *g);
+static void calls_list(struct qr_tool_grammar *g);
 
 /* The end of a call and, if the calls follow the first as `rest`, those. */
-static bool call_tail(struct qr_tool_grammar *g)
+static void call_tail(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
     const char *const close = text_or_empty(s->close), *const separator =
                                                            text_or_empty(s->separator);
-    bool ok = true;
     qr_tag_text(&g->w, ",");
     qr_tag_const(&g->w, close, strlen(close));
-    if (!g->single && !s->single) {
+    if (!g->single) {
         qr_tag_text(&g->w, ",{\"type\":\"or\",\"elements\":[");
         qr_tag_const(&g->w, "", 0);
         qr_tag_text(&g->w, ",{\"type\":\"sequence\",\"elements\":[");
         qr_tag_const(&g->w, separator, strlen(separator));
         qr_tag_text(&g->w, ",");
-        ok = calls_list(g);
+        calls_list(g);
         qr_tag_text(&g->w, "]}]}");
     }
-    return ok;
 }
 
 /* The tag of one call.
  *   before  text before it that belongs to the tag
  *   rest    further calls and the end of the section belong to the tag, too */
-static bool call_tag(struct qr_tool_grammar *g, const struct qr_tool *t, const char *before,
+static void call_tag(struct qr_tool_grammar *g, const struct qr_tool *t, const char *before,
                      bool rest)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
@@ -100,49 +97,47 @@ static bool call_tag(struct qr_tool_grammar *g, const struct qr_tool *t, const c
         qr_tag_const(&g->w, number + 1, head.size - first - 1);
         qr_tag_text(&g->w, ",");
     }
-    bool ok = arguments(g, t);
-    ok = ok && (!rest || call_tail(g));
+    arguments(g, t);
+    if (rest)
+        call_tail(g);
     if (sequence)
         qr_tag_text(&g->w, "]}");
     qr_tag_text(&g->w, ",\"end\":");
     qr_tag_string(&g->w, end, strlen(end));
     qr_tag_text(&g->w, "}");
     qr_bytes_free(g->w.allocator, &head);
-    return ok;
 }
 
-static bool call_tags(struct qr_tool_grammar *g, const char *before, bool rest)
+static void call_tags(struct qr_tool_grammar *g, const char *before, bool rest)
 {
-    bool ok = true, first = true;
+    bool first = true;
     qr_tag_text(&g->w, "\"tags\":[");
-    for (size_t i = 0; i < g->tools->n && ok; i++) {
+    for (size_t i = 0; i < g->tools->n; i++) {
         if (!selected(g, i))
             continue;
         if (!first)
             qr_tag_text(&g->w, ",");
         first = false;
-        ok = call_tag(g, &g->tools->tools[i], before, rest);
+        call_tag(g, &g->tools->tools[i], before, rest);
     }
     qr_tag_text(&g->w, "]");
-    return ok;
 }
 
-static bool calls_list(struct qr_tool_grammar *g)
+static void calls_list(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
     const char *const separator = text_or_empty(s->separator);
     qr_tag_text(&g->w, "{\"type\":\"tags_with_separator\",");
-    const bool ok = call_tags(g, "", false);
+    call_tags(g, "", false);
     qr_tag_text(&g->w, ",\"separator\":");
     qr_tag_string(&g->w, separator, strlen(separator));
     qr_tag_flag(&g->w, "at_least_one", true);
-    qr_tag_flag(&g->w, "stop_after_first", g->single || s->single);
+    qr_tag_flag(&g->w, "stop_after_first", g->single);
     qr_tag_text(&g->w, "}");
-    return ok;
 }
 
 /* begin calls end, as one tag. */
-static bool section_tag(struct qr_tool_grammar *g)
+static void section_tag(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
     QR_INVARIANT(s); /* the format has calls */
@@ -150,14 +145,13 @@ static bool section_tag(struct qr_tool_grammar *g)
     qr_tag_text(&g->w, "{\"type\":\"tag\",\"begin\":");
     qr_tag_string(&g->w, begin, strlen(begin));
     qr_tag_text(&g->w, ",\"content\":");
-    const bool ok = calls_list(g);
+    calls_list(g);
     qr_tag_text(&g->w, ",\"end\":");
     qr_tag_string(&g->w, end, strlen(end));
     qr_tag_text(&g->w, "}");
-    return ok;
 }
 
-/* The texts that start a call inside free text. */
+/* The texts that start a call inside free text. Only the choice AUTO, of all tools, allows it. */
 static void triggers(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
@@ -165,14 +159,10 @@ static void triggers(struct qr_tool_grammar *g)
     qr_tag_text(&g->w, "\"triggers\":[");
     if (s->trigger)
         qr_tag_string(&g->w, s->trigger, strlen(s->trigger));
-    bool first = true;
     for (size_t i = 0; i < g->tools->n && !s->trigger; i++) {
-        if (!selected(g, i))
-            continue;
         call_head(g, &head, text_or_empty(s->begin), &g->tools->tools[i]);
-        if (!first)
+        if (i > 0)
             qr_tag_text(&g->w, ",");
-        first = false;
         qr_tag_string(&g->w, text_or_empty(head.data), head.size);
     }
     qr_tag_text(&g->w, "],");
@@ -180,26 +170,24 @@ static void triggers(struct qr_tool_grammar *g)
 }
 
 /* Free text with calls in it. */
-static bool free_text(struct qr_tool_grammar *g)
+static void free_text(struct qr_tool_grammar *g)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
     QR_INVARIANT(s); /* the format has calls */
-    bool ok;
     qr_tag_text(&g->w, "{\"type\":\"triggered_tags\",");
     triggers(g);
     if (!s->trigger)
-        ok = call_tags(g, text_or_empty(s->begin), s->end != NULL);
+        call_tags(g, text_or_empty(s->begin), s->end != NULL);
     else if (s->begin) {
         qr_tag_text(&g->w, "\"tags\":[");
-        ok = section_tag(g);
+        section_tag(g);
         qr_tag_text(&g->w, "]");
     } else
-        ok = call_tags(g, "", false);
+        call_tags(g, "", false);
     qr_tag_flag(&g->w, "at_least_one", false);
     /* one section holds all calls */
-    qr_tag_flag(&g->w, "stop_after_first", g->single || s->single || s->begin);
+    qr_tag_flag(&g->w, "stop_after_first", g->single || s->begin);
     qr_tag_text(&g->w, "}");
-    return ok;
 }
 
 /* Content without calls: of the response schema, or text between the markers of content. */
@@ -222,23 +210,25 @@ static void content(struct qr_tool_grammar *g)
     qr_tag_text(&g->w, "}");
 }
 
-static bool body(struct qr_tool_grammar *g)
+static void body(struct qr_tool_grammar *g)
 {
-    const bool alternatives = g->response || (g->format->syntax && g->format->syntax->content_open);
+    const struct qr_call_syntax *const s = g->format->syntax;
     if (g->tool_choice == QUIRE_TOOL_CHOICE_NONE) {
         content(g);
-        return true;
+        return;
     }
+    QR_INVARIANT(s); /* check_tools: the format has calls */
     if (g->tool_choice != QUIRE_TOOL_CHOICE_AUTO)
-        return section_tag(g);
-    if (!alternatives)
-        return free_text(g);
-    qr_tag_text(&g->w, "{\"type\":\"or\",\"elements\":[");
-    content(g);
-    qr_tag_text(&g->w, ",");
-    const bool ok = section_tag(g);
-    qr_tag_text(&g->w, "]}");
-    return ok;
+        section_tag(g);
+    else if (!g->response && !s->content_open)
+        free_text(g);
+    else {
+        qr_tag_text(&g->w, "{\"type\":\"or\",\"elements\":[");
+        content(g);
+        qr_tag_text(&g->w, ",");
+        section_tag(g);
+        qr_tag_text(&g->w, "]}");
+    }
 }
 
 /* The thinking block before the body: what is left of it, or an optional one. */
@@ -300,6 +290,7 @@ static quire_status check_tools(const struct qr_tool_grammar *g, struct quire_er
 quire_status qr_tool_grammar_write(struct qr_tool_grammar *g, struct quire_error *err)
 {
     QR_TRY(check_tools(g, err));
+    g->single = g->single || (g->format->syntax && g->format->syntax->single);
     qr_tag_text(&g->w, "{\"type\":\"structural_tag\",\"format\":"
                        "{\"type\":\"sequence\",\"elements\":[");
     thinking(g);

@@ -11,7 +11,7 @@
     .think_close = { "</think>" }, .notation = QR_CALLS_NAMED
 
 static const struct qr_named_call fenced = {
-    .name_prefix = { "function<｜tool▁sep｜>" },
+    .name_prefix = "function<｜tool▁sep｜>",
     .name_end = { "\n" },
     .arguments_open = "```json",
     .arguments_close = "```",
@@ -46,7 +46,7 @@ const struct qr_output_format qr_format_deepseek_v3 = {
 };
 
 static const struct qr_named_call plain = {
-    .name_prefix = { "function<｜tool▁sep｜>" },
+    .name_prefix = "function<｜tool▁sep｜>",
     .name_end = { "<｜tool▁sep｜>" },
 };
 

@@ -58,9 +58,9 @@ struct qr_json_call {
 };
 
 struct qr_named_call {
-    const char *name_prefix[3]; /* texts before the name, each optional, in this order */
-    qr_marker_list name_end;    /* "{" and "[" are not consumed: they begin the arguments */
-    const char *id_marker;      /* among name_end: an id follows, up to the next name_end */
+    const char *name_prefix; /* an optional text before the name */
+    qr_marker_list name_end; /* "{" is not consumed: it begins the arguments */
+    const char *id_marker;   /* among name_end: an id follows, up to the next name_end */
     const char *arguments_open, *arguments_close; /* optional texts around the arguments */
     bool name_is_id;                              /* functions.NAME:N */
 };
