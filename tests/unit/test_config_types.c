@@ -171,6 +171,18 @@ static void test_rope_types(void **state)
         QUIRE_E_FORMAT, "original_max_position_embeddings");
 }
 
+/* A list of one token counts as that token. */
+static void test_token_lists(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("llama", ",\"bos_token_id\":[7],\"pad_token_id\":-1"));
+    assert_int_equal(c.bos_id, 7);
+    assert_int_equal(c.pad_id, -1);
+    qr_model_config_free(&c);
+    bad(MODEL("llama", ",\"bos_token_id\":[7,8]"), QUIRE_E_FORMAT, "bos_token_id must be a token");
+    bad(MODEL("llama", ",\"pad_token_id\":[]"), QUIRE_E_FORMAT, "pad_token_id must be a token");
+}
+
 /* Keys of generation_config.json. */
 static void test_generation_types(void **state)
 {
@@ -210,6 +222,10 @@ static void test_moe_lists(void **state)
         QUIRE_E_FORMAT, "moe_layers must be a list of layers");
     bad(MODEL("qwen3_moe", MOE ",\"decoder_sparse_step\":0"), QUIRE_E_FORMAT,
         "the step between MoE layers is 0");
+    bad(MODEL("qwen3_moe", MOE ",\"mlp_layer_types\":[\"dense\",\"sparse\",\"moe\",\"dense\"]"),
+        QUIRE_E_UNSUPPORTED, "mlp_layer_types[2] is moe");
+    bad(MODEL("qwen3_moe", MOE ",\"mlp_layer_types\":[1,\"sparse\",\"sparse\",\"dense\"]"),
+        QUIRE_E_UNSUPPORTED, "mlp_layer_types[0] is not a string");
     struct qr_model_config c =
         good(MODEL("qwen3_moe", MOE ",\"rms_norm_eps\":1e-6,\"mlp_only_layers\":[0,2]"));
     assert_true(!c.layers[0].moe && c.layers[1].moe && !c.layers[2].moe && c.layers[3].moe);
@@ -295,6 +311,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_types),
                                         cmocka_unit_test(test_rope_types),
                                         cmocka_unit_test(test_generation_types),
+                                        cmocka_unit_test(test_token_lists),
                                         cmocka_unit_test(test_moe_lists),
                                         cmocka_unit_test(test_ranges) };
     return cmocka_run_group_tests(tests, NULL, NULL);

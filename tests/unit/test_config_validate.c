@@ -112,6 +112,220 @@ static void test_cross_attention(void **state)
     qr_model_config_free(&c);
 }
 
+/* ---- Parts that do not go together; the readers of files refuse most of them before */
+
+/* Encoders, and blocks other than those of the families that have such a part. */
+static void test_kinds(void **state)
+{
+    (void)state;
+    static const struct {
+        struct qr_altup_config altup;
+        struct qr_hyper_config hyper;
+        enum qr_block_kind good, wrong;
+        const char *text;
+    } parts[] = {
+        { { .n_streams = 2 },
+          { 0 },
+          QR_BLOCK_SANDWICH_NORM,
+          QR_BLOCK_PRE_NORM,
+          "several residual streams are supported in decoders only" },
+        { { 0 },
+          { .kind = QR_HYPER_GATED, .n_streams = 2, .rank = 1 },
+          QR_BLOCK_PRE_NORM,
+          QR_BLOCK_PARALLEL,
+          "hyper-connections are supported in decoders only" },
+        { { 0 },
+          { .kind = QR_HYPER_GATED, .n_streams = 2, .rank = 1 },
+          QR_BLOCK_PLAIN,
+          QR_BLOCK_POST_NORM,
+          "hyper-connections are supported in decoders only" },
+    };
+    struct qr_model_config c = llama();
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        struct qr_model_config other = c;
+        other.altup = parts[i].altup;
+        other.hyper = parts[i].hyper;
+        other.block = parts[i].good;
+        assert_status(QUIRE_OK, qr_model_config_validate(&other, NULL));
+        other.kind = QR_MODEL_ENCODER;
+        REFUSED(other, QUIRE_E_UNSUPPORTED, parts[i].text);
+        other.kind = QR_MODEL_DECODER;
+        other.block = parts[i].wrong;
+        REFUSED(other, QUIRE_E_UNSUPPORTED, parts[i].text);
+    }
+    c.altup.n_streams = 2;
+    c.block = QR_BLOCK_SANDWICH_NORM;
+    c.layers[1].sparse_gate = true;
+    c.layers[1].gate_cutoff = 101;
+    REFUSED(c, QUIRE_E_FORMAT, "cutoff of sparse gates is 101");
+    qr_model_config_free(&c);
+}
+
+static const struct qr_mla_config latent = { .kv_lora_rank = 8,
+                                             .qk_nope_dim = 8,
+                                             .qk_rope_dim = 8 };
+
+static void test_convolutions(void **state)
+{
+    (void)state;
+    static const char text[] = "a model of this kind with convolutional attention";
+    struct qr_model_config c = llama(), bad_one;
+    c.conv_attention = (struct qr_conv_attention_config){ 2, 2 };
+    assert_status(QUIRE_OK, qr_model_config_validate(&c, NULL));
+    bad_one = c;
+    bad_one.kind = QR_MODEL_ENCODER;
+    REFUSED(bad_one, QUIRE_E_INTERNAL, text);
+    bad_one = c;
+    bad_one.mla = latent;
+    bad_one.rope[0].dim = 8;
+    REFUSED(bad_one, QUIRE_E_INTERNAL, text);
+    bad_one = c;
+    bad_one.differential = true;
+    REFUSED(bad_one, QUIRE_E_INTERNAL, text);
+    bad_one = c;
+    bad_one.key_bias = true;
+    REFUSED(bad_one, QUIRE_E_INTERNAL, text);
+    qr_model_config_free(&c);
+}
+
+/* A llama whose last layer reads keys and values of the first. */
+static struct qr_model_config sharing(void)
+{
+    struct qr_model_config c = llama();
+    c.layers[3].kv_source = 0;
+    return c;
+}
+
+static void test_shared_keys(void **state)
+{
+    (void)state;
+    static const char text[] = "layer 3 cannot use the keys and values of layer 0";
+    struct qr_model_config c = sharing();
+    assert_status(QUIRE_OK, qr_model_config_validate(&c, NULL));
+    c.mla = latent;
+    c.rope[0].dim = 8;
+    REFUSED(c, QUIRE_E_UNSUPPORTED, "share keys and values with latent attention");
+    qr_model_config_free(&c);
+    for (int i = 0; i < 4; i++) {
+        c = sharing();
+        c.layers[3].chunked = i == 0;
+        c.layers[3].n_kv_heads = i == 1 ? 2 : 4;
+        c.layers[3].head_dim = i == 2 ? 32 : 16;
+        c.layers[3].v_head_dim = i == 3 ? 32 : 16;
+        REFUSED(c, QUIRE_E_FORMAT, text);
+        qr_model_config_free(&c);
+    }
+    c = sharing();
+    c.layers[2].kv_source = 0;
+    c.layers[3].kv_source = 2; /* which has none of its own */
+    REFUSED(c, QUIRE_E_FORMAT, "layer 3 cannot use the keys and values of layer 2");
+    qr_model_config_free(&c);
+}
+
+/* A llama whose layers 1 and 2 share the block of layer 1. */
+static struct qr_model_config with_block(void)
+{
+    struct qr_model_config c = llama();
+    c.shared_block.rank = 4;
+    for (uint32_t i = 1; i < 3; i++) {
+        c.layers[i].mixer = QR_MIXER_SHARED_BLOCK;
+        c.layers[i].block_owner = 1;
+    }
+    return c;
+}
+
+static void test_shared_blocks(void **state)
+{
+    (void)state;
+    static const char text[] = "layer 2 cannot share the block of layer 1";
+    struct qr_model_config c = with_block();
+    assert_status(QUIRE_OK, qr_model_config_validate(&c, NULL));
+    c.block = QR_BLOCK_SANDWICH_NORM;
+    REFUSED(c, QUIRE_E_INTERNAL, "layer 1 cannot share the block of layer 1");
+    qr_model_config_free(&c);
+    for (int i = 0; i < 5; i++) {
+        c = with_block();
+        struct qr_layer_config *l = &c.layers[2];
+        l->moe = i == 0;
+        l->n_heads = i == 1 ? 8 : 4;
+        l->n_kv_heads = i == 2 ? 2 : 4;
+        l->ffn_size = i == 3 ? 100 : 160;
+        if (i == 4)
+            c.layers[1].mixer = QR_MIXER_ATTENTION;
+        REFUSED(c, QUIRE_E_INTERNAL, text);
+        qr_model_config_free(&c);
+    }
+}
+
+static void test_selected_keys(void **state)
+{
+    (void)state;
+    struct qr_model_config c = llama(), bad_one;
+    c.index = (struct qr_index_config){
+        .n_heads = 1, .head_dim = 16, .top_k = 1, .block_size = 1, .weighted = true
+    };
+    c.layers[0].index = QR_INDEX_OWN;
+    assert_status(QUIRE_OK, qr_model_config_validate(&c, NULL));
+    bad_one = c;
+    bad_one.index.head_dim = 8;
+    REFUSED(bad_one, QUIRE_E_FORMAT, "index heads of 8 dimensions, 16 of them rotary");
+    for (uint32_t i = 0; i < 4; i++)
+        c.layers[i].rope = QR_LAYER_NO_ROPE;
+    c.n_rope = 0;
+    REFUSED(c, QUIRE_E_FORMAT, "index heads of 16 dimensions, 0 of them rotary");
+    qr_model_config_free(&c);
+}
+
+static void test_keys_as_values(void **state)
+{
+    (void)state;
+    struct qr_model_config c = llama(), bad_one;
+    c.mla.q_lora_rank = 8;
+    c.shared_kv = (struct qr_shared_kv_config){ .o_groups = 2, .o_rank = 8 };
+    c.n_rope = 2;
+    c.rope[1] = c.rope[0];
+    assert_status(QUIRE_OK, qr_model_config_validate(&c, NULL));
+    bad_one = c;
+    bad_one.shared_kv.o_groups = 1 << 18;
+    REFUSED(bad_one, QUIRE_E_FORMAT, "outputs of o_lora_rank is 2097152");
+    bad_one = c;
+    bad_one.v_head_dim = 8;
+    REFUSED(bad_one, QUIRE_E_FORMAT, "keys of 16 elements, 16 and 16 of them rotary");
+    bad_one = c;
+    bad_one.n_rope = 1;
+    REFUSED(bad_one, QUIRE_E_FORMAT, "are not the values of 16");
+    bad_one = c;
+    bad_one.rope[1].dim = 8;
+    REFUSED(bad_one, QUIRE_E_FORMAT, "16 and 8 of them rotary");
+    qr_model_config_free(&c);
+}
+
+static void test_experts(void **state)
+{
+    (void)state;
+    struct qr_model_config c = llama(), bad_one;
+    c.layers[0].moe = true;
+    c.moe = (struct qr_moe_config){ .n_experts = 4,
+                                    .top_k = 1,
+                                    .ffn_size = 8,
+                                    .n_groups = 2,
+                                    .topk_groups = 1,
+                                    .weights_scale = 1 };
+    assert_status(QUIRE_OK, qr_model_config_validate(&c, NULL));
+    bad_one = c;
+    bad_one.moe.n_zero = 5000;
+    REFUSED(bad_one, QUIRE_E_FORMAT, "number of experts that return zero is 5000");
+    bad_one = c;
+    bad_one.moe.n_identity = 1;
+    REFUSED(bad_one, QUIRE_E_UNSUPPORTED, "groups of experts together with identity experts");
+    bad_one = c;
+    bad_one.moe.n_zero = 1;
+    REFUSED(bad_one, QUIRE_E_UNSUPPORTED, "groups of experts together with identity experts");
+    bad_one.moe.n_groups = 1;
+    assert_status(QUIRE_OK, qr_model_config_validate(&bad_one, NULL));
+    qr_model_config_free(&c);
+}
+
 /* ---- Texts of config.json that each have one unusual value */
 
 static void test_accepted(void **state)
@@ -175,6 +389,13 @@ int main(void)
         cmocka_unit_test(test_rope),
         cmocka_unit_test(test_recurrent),
         cmocka_unit_test(test_cross_attention),
+        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_convolutions),
+        cmocka_unit_test(test_shared_keys),
+        cmocka_unit_test(test_shared_blocks),
+        cmocka_unit_test(test_selected_keys),
+        cmocka_unit_test(test_keys_as_values),
+        cmocka_unit_test(test_experts),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_names),

@@ -36,6 +36,29 @@ static void test_families(void **state)
     c = good("lfm2", &taps, 1); /* its tensors name no recurrent layer */
     assert_true(c.layers[0].mixer == QR_MIXER_ATTENTION && c.recurrent.conv_taps == 3);
     qr_model_config_free(&c);
+    c = good("laguna", NULL, 0); /* without the tensor of its gate */
+    assert_true(c.gate_softplus && !c.gate_per_head);
+    qr_model_config_free(&c);
+}
+
+/* Latent attention together with recurrent layers, the first of which has no heads. */
+static void test_no_heads(void **state)
+{
+    (void)state;
+    static const struct entry keys[] = {
+        { "kimi-linear.attention.head_count", QR_GGUF_ARRAY, 0, "0444" },
+        { "kimi-linear.attention.head_count_kv", QR_GGUF_ARRAY, 0, "0111" },
+        { "kimi-linear.attention.key_length", QR_GGUF_U32, 24, NULL },
+        { "kimi-linear.attention.kv_lora_rank", QR_GGUF_U32, 16, NULL },
+        { "kimi-linear.rope.dimension_count", QR_GGUF_U32, 8, NULL },
+        { "kimi-linear.kda.head_dim", QR_GGUF_U32, 16, NULL },
+        { "kimi-linear.ssm.conv_kernel", QR_GGUF_U32, 4, NULL },
+    };
+    static const struct entry_tensor tensor = { "blk.0.ssm_conv1d_v.weight", 8, 1 };
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_FORMAT, make_with_tensors("kimi-linear", keys, 7, &tensor, 1, &c, &err));
+    assert_non_null(strstr(err.msg, "number of recurrent heads is 0"));
 }
 
 static void test_scaling(void **state)
@@ -75,6 +98,13 @@ static void test_factors(void **state)
         assert_non_null(strstr(err.msg, names[i]));
         assert_non_null(strstr(err.msg, "must contain 8 f32 values"));
     }
+    /* more of them than a configuration may have */
+    static const struct entry dim = { "llama.rope.dimension_count", QR_GGUF_U32, 600000, NULL };
+    static const struct entry_tensor tensor = { "rope_freqs.weight", 300000, 1 };
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_NOMEM, make_with_tensors("llama", &dim, 1, &tensor, 1, &c, &err));
+    assert_string_equal(err.msg, "no memory for rope_freqs.weight");
 }
 
 /* A scale of 0 stands for the default, which a model without heads does not have. */
@@ -233,7 +263,7 @@ int main(void)
         cmocka_unit_test(test_scaling),        cmocka_unit_test(test_factors),
         cmocka_unit_test(test_scale),          cmocka_unit_test(test_norms),
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
-        cmocka_unit_test(test_unknown),
+        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_no_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

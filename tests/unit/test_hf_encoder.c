@@ -304,6 +304,14 @@ static void test_dense(void **state)
         c.dense[1] = (struct qr_dense_config){ 0 };
         assert_status(QUIRE_E_FORMAT, read_dense(&c, 1, wrong[i], &err));
     }
+    static const char *const keys[] = { "in_features", "out_features", "bias",
+                                        "activation_function" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "{\"%s\":[]}", keys[i]);
+        assert_status(QUIRE_E_FORMAT, read_dense(&c, 1, text, &err));
+        assert_non_null(strstr(err.msg, keys[i]));
+    }
     assert_status(QUIRE_OK, read_dense(&c, 1,
                                        "{\"in_features\":96,\"out_features\":8,"
                                        "\"activation_function\":\"torch.nn.ReLU\"}",
@@ -331,7 +339,12 @@ static void test_modules(void **state)
 #define POOLED      "[{\"type\":\"sentence_transformers.models.Pooling\",\"path\":\"1_Pooling\"},"
 #define DENSE(path) "{\"type\":\"sentence_transformers.models.Dense\",\"path\":\"" path "\"}"
     expect_modules("{}", POOLED DENSE("2_Dense") "," DENSE("3_Dense") "]", "");
-    static const char *const paths[] = { "", "..", "a/b", "../2_Dense" };
+    expect_modules("{}", "[{\"type\":\"Pooling\"}," DENSE("2_Dense") "]", "");
+    expect_modules("{}", POOLED "{\"type\":\"sentence_transformers.models.Dense\"}]",
+                   "modules.json: sentence_transformers.models.Dense");
+#define TEN "abcdefghij"
+    static const char *const paths[] = { "", "..", "a/b", "../2_Dense",
+                                         TEN TEN TEN TEN TEN TEN "abcd" };
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         char text[256];
         snprintf(text, sizeof text,

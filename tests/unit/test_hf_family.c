@@ -71,6 +71,10 @@ static void test_options(void **state)
     expect_windows(
         MODEL("gpt_neo", ",\"window_size\":8,\"attention_types\":[[[\"global\",\"local\"],2]]"),
         "0 8 0 8 ");
+    /* more entries than layers */
+    expect_windows(
+        MODEL("gpt_neo", ",\"window_size\":8,\"attention_types\":[[[\"global\",\"local\"],3]]"),
+        "0 8 0 8 ");
     expect_windows(
         MODEL("gpt_neo", ",\"attention_layers\":[\"local\",\"global\",\"global\",\"global\"]"),
         "256 0 0 0 ");
@@ -137,6 +141,22 @@ static void test_layer_heads(void **state)
     bad(LAGUNA(",\"gating\":false"), QUIRE_E_UNSUPPORTED, "gating");
     bad(LAGUNA(",\"gating\":\"per-layer\""), QUIRE_E_UNSUPPORTED, "gating per-layer");
     bad(LAGUNA(",\"gating_types\":[\"per_element\"]"), QUIRE_E_UNSUPPORTED, "gating_types[0]");
+    bad(LAGUNA(",\"gating_types\":[1]"), QUIRE_E_UNSUPPORTED, "gating_types[0] is not a string");
+    static const struct {
+        const char *json;
+        bool per_head;
+    } gates[] = {
+        { LAGUNA(",\"gating\":\"per-element\",\"gating_types\":[\"per_element\"]"), false },
+        { LAGUNA(",\"gating\":\"per_element\""), false },
+        { LAGUNA(",\"gating\":\"per-head\",\"gating_types\":[\"per_head\"]"), true },
+        { LAGUNA(",\"gating\":\"per_head\""), true },
+        { LAGUNA(",\"gating\":true"), true },
+    };
+    for (size_t i = 0; i < sizeof gates / sizeof *gates; i++) {
+        c = good(gates[i].json);
+        assert_int_equal(c.gate_per_head, gates[i].per_head);
+        qr_model_config_free(&c);
+    }
     bad(LAGUNA(",\"moe_router_logit_softcapping\":-1"), QUIRE_E_FORMAT, "router soft cap");
     bad(LAGUNA(",\"rope_parameters\":{\"full_attention\":{\"rope_theta\":10000}}"), QUIRE_E_FORMAT,
         "sliding_attention");
@@ -157,6 +177,7 @@ static void test_other_attention(void **state)
     assert_true(c.layers[1].index == QR_INDEX_SHARED && !c.index.interleaved);
     qr_model_config_free(&c);
     bad(DSA(",\"index_topk_pattern\":\"FSS\""), QUIRE_E_FORMAT, "index_topk_pattern");
+    bad(DSA(",\"index_topk_pattern\":\"FSXF\""), QUIRE_E_FORMAT, "must be 4 letters F or S");
     bad(DSA(",\"index_topk_pattern\":\"SSFF\""), QUIRE_E_FORMAT, "layer 0 has an indexer");
     bad(DSA(",\"indexer_types\":[\"full\"]"), QUIRE_E_FORMAT, "indexer_types must list 4");
     bad(DSA(",\"indexer_types\":[\"full\",\"full\",\"none\",\"full\"]"), QUIRE_E_UNSUPPORTED,
@@ -180,6 +201,8 @@ static void test_other_attention(void **state)
     bad(M3(",\"index_n_heads\":2,\"layer_types\":[0,0,0,0]"), QUIRE_E_FORMAT, "no layer has");
     bad(M3(",\"index_n_heads\":2,\"layer_types\":[0,1,2,0]"), QUIRE_E_UNSUPPORTED,
         "layer_types[2]");
+    bad(M3(",\"index_n_heads\":2,\"layer_types\":[\"full_attention\",\"mamba\",0,0]"),
+        QUIRE_E_UNSUPPORTED, "layer_types[1] is mamba");
     bad(M3(",\"sparse_score_type\":\"mean\",\"index_n_heads\":2" SPARSE), QUIRE_E_UNSUPPORTED,
         "sparse_score_type");
     c = good(MODEL("longcat_flash", ",\"qk_rope_head_dim\":64"));
@@ -197,6 +220,18 @@ static void test_other_attention(void **state)
     bad(MODEL("doge", ",\"is_moe\":true"), QUIRE_E_UNSUPPORTED, "is_moe");
 }
 
+static void test_shortcuts(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("longcat_flash", ",\"qk_rope_head_dim\":64"));
+    assert_true(qr_model_has_shortcuts(&c));
+    c.layers[0].shortcut = c.layers[2].shortcut = c.layers[4].shortcut = false;
+    assert_true(qr_model_has_shortcuts(&c));
+    c.layers[6].shortcut = false;
+    assert_false(qr_model_has_shortcuts(&c));
+    qr_model_config_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +240,7 @@ int main(void)
         cmocka_unit_test(test_unsupported_options),
         cmocka_unit_test(test_layer_heads),
         cmocka_unit_test(test_other_attention),
+        cmocka_unit_test(test_shortcuts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

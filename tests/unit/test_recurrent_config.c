@@ -134,6 +134,10 @@ static void bad_mamba(void **state)
     bad(M2(",\"hidden_act\":\"gelu\""), QUIRE_E_UNSUPPORTED, "hidden_act gelu");
     bad(M1(",\"intermediate_size\":100"), QUIRE_E_FORMAT, "intermediate_size 100");
     bad(M1(",\"time_step_rank\":0"), QUIRE_E_FORMAT, "recurrent dt rank is 0");
+    bad(M1(",\"time_step_rank\":\"x\""), QUIRE_E_FORMAT, "time_step_rank");
+    struct qr_model_config c = good(M1(",\"time_step_rank\":\"auto\""));
+    assert_int_equal(c.recurrent.dt_rank, 4);
+    qr_model_config_free(&c);
     bad(M1(",\"expand\":1000000"), QUIRE_E_FORMAT, "recurrent heads");
     bad(M1(",\"conv_kernel\":64"), QUIRE_E_FORMAT, "taps of the convolution is 64");
 }
@@ -188,6 +192,9 @@ static void wkv(void **state)
     bad(RWKV(",\"attention_hidden_size\":4294967295"), QUIRE_E_FORMAT, "number of recurrent heads");
     bad(RWKV(",\"intermediate_size\":0"), QUIRE_E_FORMAT, "feed-forward size is 0");
     bad(RWKV(",\"layer_norm_epsilon\":2"), QUIRE_E_FORMAT, "norm epsilon");
+    bad("{\"model_type\":\"rwkv\",\"vocab_size\":320,\"hidden_size\":2000000,"
+        "\"num_hidden_layers\":3}",
+        QUIRE_E_FORMAT, "hidden size is 2000000");
 }
 
 static void bad_delta(void **state)
@@ -201,6 +208,12 @@ static void bad_delta(void **state)
     bad(GDN(",\"attn_output_gate\":false"), QUIRE_E_UNSUPPORTED, "attn_output_gate = false");
     bad(LFM(",\"full_attn_idxs\":[1],\"conv_L_cache\":0"), QUIRE_E_FORMAT, "taps");
     bad(LFM(",\"full_attn_idxs\":[1],\"conv_bias\":true"), QUIRE_E_UNSUPPORTED, "conv_bias");
+    struct qr_model_config c = good(LFM(",\"full_attn_idxs\":[1]"));
+    assert_int_equal(c.layers[0].ffn_size, 256); /* 2/3 of 160, rounded up */
+    qr_model_config_free(&c);
+    c = good(LFM(",\"full_attn_idxs\":[1],\"block_auto_adjust_ff_dim\":false"));
+    assert_int_equal(c.layers[0].ffn_size, 160);
+    qr_model_config_free(&c);
     bad(LFM(",\"full_attn_idxs\":[1],\"block_multiple_of\":0"), QUIRE_E_FORMAT,
         "block_multiple_of");
     bad(LFM(",\"full_attn_idxs\":[1],\"block_ffn_dim_multiplier\":-1"), QUIRE_E_FORMAT,

@@ -18,17 +18,27 @@ static const struct entry qwen35[] = {
     { "qwen35.ssm.time_step_rank", QR_GGUF_U32, 4, NULL },
     { "qwen35.ssm.group_count", QR_GGUF_U32, 2, NULL },
 };
+static const struct entry falcon_h1[] = {
+    { "falcon-h1.ssm.conv_kernel", QR_GGUF_U32, 4, NULL },
+    { "falcon-h1.ssm.inner_size", QR_GGUF_U32, 64, NULL },
+    { "falcon-h1.ssm.state_size", QR_GGUF_U32, 16, NULL },
+    { "falcon-h1.ssm.time_step_rank", QR_GGUF_U32, 4, NULL },
+    { "falcon-h1.ssm.group_count", QR_GGUF_U32, 2, NULL },
+};
 enum { N_KEYS = sizeof mamba2 / sizeof *mamba2, N_LAYERS = 4 };
 
 /* Reads a model of 4 layers; the letters of `layers` say which tensors each has: r a convolution, f
- * a feed-forward network, b both. */
+ * a feed-forward network, b both, n both and an output norm. */
 static quire_status read_layers(const char *arch, const struct entry *keys,
                                 const struct entry *extra, const char *layers,
                                 struct qr_model_config *c, struct quire_error *err)
 {
-    char names[2 * N_LAYERS][64];
+    static const char *const parts[] = { "ssm_conv1d", "ffn_up", "ssm_norm" }, *const with[] = {
+        "rbn", "fbn", "n"
+    };
+    char names[3 * N_LAYERS][64];
     struct entry all[N_KEYS + 1];
-    struct entry_tensor tensors[2 * N_LAYERS];
+    struct entry_tensor tensors[3 * N_LAYERS];
     size_t n = N_KEYS, n_tensors = 0;
     memcpy(all, keys, N_KEYS * sizeof *all);
     for (size_t i = 0; extra && i <= N_KEYS; i++)
@@ -38,10 +48,9 @@ static quire_status read_layers(const char *arch, const struct entry *keys,
             break;
         }
     for (unsigned i = 0; i < N_LAYERS; i++)
-        for (int part = 0; part < 2; part++)
-            if (layers[i] == "rf"[part] || layers[i] == 'b') {
-                snprintf(names[n_tensors], sizeof names[0], "blk.%u.%s.weight", i,
-                         part ? "ffn_up" : "ssm_conv1d");
+        for (int part = 0; part < 3; part++)
+            if (strchr(with[part], layers[i])) {
+                snprintf(names[n_tensors], sizeof names[0], "blk.%u.%s.weight", i, parts[part]);
                 tensors[n_tensors] = (struct entry_tensor){ names[n_tensors], 8, 1 };
                 n_tensors++;
             }
@@ -78,6 +87,13 @@ static void layers_by_tensors(void **state)
     assert_status(QUIRE_OK, read_layers("qwen35", qwen35, &listed, "bbfb", &c, &err));
     assert_int_equal(c.layers[2].mixer, QR_MIXER_ATTENTION);
     assert_true(c.recurrent.tiled_heads && !c.layers[2].no_ffn);
+    qr_model_config_free(&c);
+    assert_status(QUIRE_OK, read_layers("falcon-h1", falcon_h1, NULL, "bbbb", &c, &err));
+    assert_int_equal(c.layers[0].mixer, QR_MIXER_BOTH);
+    assert_int_equal(c.recurrent.output, QR_RECURRENT_OUT_GATED); /* there is no norm */
+    qr_model_config_free(&c);
+    assert_status(QUIRE_OK, read_layers("falcon-h1", falcon_h1, NULL, "nnnn", &c, &err));
+    assert_int_equal(c.recurrent.output, QR_RECURRENT_OUT_GATE_NORM);
     qr_model_config_free(&c);
 }
 

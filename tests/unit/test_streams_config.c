@@ -43,6 +43,10 @@ static void test_index(void **state)
     assert_int_equal(c.layers[2].index, QR_INDEX_NONE);
     assert_int_equal(c.layers[3].index, QR_INDEX_OWN);
     qr_model_config_free(&c);
+    c = good(QWEN4(INDEX ",\"layer_types\":[\"linear_attention\",\"hybrid_indexed\","
+                         "\"linear_attention\",\"qwen_sparse_attention\"]"));
+    assert_true(c.layers[1].index == QR_INDEX_OWN && c.layers[2].index == QR_INDEX_NONE);
+    qr_model_config_free(&c);
     bad(QWEN4(""), QUIRE_E_FORMAT, "indexer_n_heads is missing");
     bad(QWEN4(INDEX ",\"indexer_n_heads\":0"), QUIRE_E_FORMAT, "indexer_n_heads is 0");
     bad(QWEN4(INDEX ",\"indexer_head_dim\":null"), QUIRE_E_FORMAT, "indexer_head_dim");
@@ -102,6 +106,9 @@ static void test_ngrams(void **state)
     bad(QWEN4(INDEX NGRAMS ",\"make_ngram_vocab_size_divisible_by\":0"), QUIRE_E_FORMAT,
         "make_ngram_vocab_size_divisible_by is 0");
     bad(QWEN4(INDEX NGRAMS ",\"seed\":-1"), QUIRE_E_FORMAT, "seed");
+    bad(QWEN4(INDEX NGRAMS ",\"num_hidden_layers\":12,\"ple_layer_ids\":[1,2,3,4,5,6,7,8,9,10],"
+                           "\"ngram_size\":8,\"heads_per_ngram\":64,\"ple_embed_dim\":448"),
+        QUIRE_E_LIMIT, "ple_layer_ids lists 10 layers with 448 heads of n-grams each");
     bad(QWEN4(INDEX NGRAMS ",\"eos_token_id\":null"), QUIRE_E_FORMAT, "eos_token_id must be");
     bad(QWEN4(INDEX NGRAMS ",\"eos_token_id\":320"), QUIRE_E_FORMAT, "eos_token_id must be");
 }

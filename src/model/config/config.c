@@ -273,7 +273,7 @@ void qr_model_config_finish(struct qr_model_config *cfg, const struct qr_arch *a
     for (uint32_t i = 0; i < qr_model_total_layers(cfg); i++) {
         struct qr_layer_config *l = &cfg->layers[i];
         l->sinks = qr_layer_attends(l) && (l->sinks || arch->sinks);
-        if (l->moe && !l->no_ffn)
+        if (l->moe) /* never without a feed-forward sublayer */
             cfg->max_ffn_size = max_u32(cfg->max_ffn_size, cfg->moe.shared_ffn_size);
         if (qr_layer_has_dense(cfg, l))
             cfg->max_ffn_size = max_u32(cfg->max_ffn_size, l->ffn_size);

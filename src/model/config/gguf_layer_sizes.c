@@ -55,6 +55,7 @@ static quire_status read_shared_kv(const struct qr_gguf_source *s)
     float x = 0;
     qr_gguf_source_key(s, key, name);
     if (qr_gguf_value_type(s->g, name, &type) && type == QR_GGUF_F32) {
+        /* GCOVR_EXCL_BR_LINE: the type was checked. */
         QR_TRY(qr_gguf_source_f32(s, key, &x));
         if (!(x >= 0 && x <= QR_CONFIG_MAX_LAYERS) || x != floorf(x))
             return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s is %g", name, (double)x);

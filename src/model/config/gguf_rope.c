@@ -13,17 +13,20 @@ static bool str_equals(const struct qr_gguf_str *s, const char *text)
     return s->size == strlen(text) && memcmp(s->data, text, s->size) == 0;
 }
 
-static quire_status read_scaling(const struct qr_gguf_source *s, struct qr_rope_config *r)
+/* longrope: whether the file names that scaling, which is in tensors. */
+static quire_status read_scaling(const struct qr_gguf_source *s, struct qr_rope_config *r,
+                                 bool *longrope)
 {
     struct qr_gguf_str type;
     float linear; /* older key for linear scaling */
     QR_TRY(qr_gguf_source_str_or(s, "rope.scaling.type", "", &type));
     QR_TRY(qr_gguf_source_f32_or(s, "rope.scale_linear", 1, &linear));
+    *longrope = str_equals(&type, "longrope");
     if (str_equals(&type, "linear") || (type.size == 0 && linear != 1))
         r->scaling = QR_ROPE_SCALING_LINEAR;
     else if (str_equals(&type, "yarn"))
         r->scaling = QR_ROPE_SCALING_YARN;
-    else if (type.size != 0 && !str_equals(&type, "none") && !str_equals(&type, "longrope"))
+    else if (type.size != 0 && !str_equals(&type, "none") && !*longrope)
         return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.rope.scaling.type %.*s is not supported",
                        s->prefix, type.size < 40 ? (int)type.size : 40, type.data);
     float factor = linear;
@@ -108,11 +111,9 @@ static quire_status read_yarn(const struct qr_gguf_source *s, struct qr_rope_con
     return QUIRE_OK;
 }
 
-static quire_status read_longrope(const struct qr_gguf_source *s, struct qr_rope_config *r)
+static quire_status read_longrope(const struct qr_gguf_source *s, struct qr_rope_config *r,
+                                  bool declared)
 {
-    struct qr_gguf_str type;
-    QR_TRY(qr_gguf_source_str_or(s, "rope.scaling.type", "", &type));
-    const bool declared = str_equals(&type, "longrope");
     QR_TRY(read_factors(s, "rope_factors_long.weight", r->dim, &r->factors_long));
     QR_TRY(read_factors(s, "rope_factors_short.weight", r->dim, &r->factors_short));
     if (!r->factors_long && !r->factors_short && !declared)
@@ -175,7 +176,7 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     struct qr_rope_config *r = &cfg->rope[0];
     float theta;
-    bool in_use = true;
+    bool in_use = true, longrope;
     if (s->arch->gguf_rope_if_finetuned)
         QR_TRY(qr_gguf_source_bool_or(s, "rope.scaling.finetuned", true, &in_use));
     /* GCOVR_EXCL_BR_LINE: the families with ALiBi in GGUF files have no RoPE. */
@@ -185,10 +186,10 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));
     QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base", 10000, &theta));
     r->theta = (double)theta;
-    QR_TRY(read_scaling(s, r));
+    QR_TRY(read_scaling(s, r, &longrope));
     if (r->scaling == QR_ROPE_SCALING_YARN)
         QR_TRY(read_yarn(s, r));
-    QR_TRY(read_longrope(s, r));
+    QR_TRY(read_longrope(s, r, longrope));
     size_t i;
     if (r->scaling == QR_ROPE_SCALING_YARN || r->scaling == QR_ROPE_SCALING_LONGROPE) {
         if (qr_gguf_find_tensor(s->g, "rope_freqs.weight", &i))

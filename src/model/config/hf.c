@@ -246,9 +246,8 @@ static quire_status read_direction(const struct qr_hf_source *h)
 {
     static const char key[] = "use_bidirectional_attention";
     bool both = h->cfg->kind == QR_MODEL_ENCODER;
-    if (qr_json_is_string(qr_hf_json(h, key))) {
-        const char *which = "";
-        QR_TRY(qr_hf_str(h, key, &which));
+    const char *which = qr_json_string(qr_hf_json(h, key));
+    if (which) {
         both = strcmp(which, "all") == 0;
         if (!both && strcmp(which, "vision") != 0)
             return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: %s %.60s is not supported", what, key,

@@ -47,7 +47,7 @@ static quire_status read_window_heads(const struct qr_hf_source *h)
 static quire_status read_gating(const struct qr_hf_source *h)
 {
     const struct qr_json *v = qr_hf_json(h, "gating"), *types = qr_hf_json(h, "gating_types");
-    const char *text = qr_json_is_string(v) ? qr_json_string(v) : NULL;
+    const char *text = qr_json_string(v);
     const bool elements =
         text && (strcmp(text, "per-element") == 0 || strcmp(text, "per_element") == 0);
     const bool heads = !v || qr_json_is_true(v) ||

@@ -282,25 +282,30 @@ static quire_status count_plain(struct qr_quantization_source *q, size_t *n)
     return QUIRE_OK;
 }
 
+/* Appends the names of one list; false without memory. */
+static bool add_plain(struct qr_quantization_source *q, const struct qr_json *list,
+                      const char **names)
+{
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);) {
+        const char *name =
+            qr_arena_strndup(q->memory, qr_json_string(i.value), qr_json_string_size(i.value));
+        if (!name)
+            return false;
+        names[q->out->n_plain++] = name;
+    }
+    return true;
+}
+
 static quire_status read_plain(struct qr_quantization_source *q)
 {
     size_t n;
     QR_TRY(count_plain(q, &n));
     const char **names = qr_arena_alloc(q->memory, n, sizeof *names);
-    for (size_t k = 0; names && k < N_PLAIN_KEYS; k++) {
-        const struct qr_json *list = qr_json_get(q->root, plain_keys[k]);
-        for (struct qr_json_iter i = qr_json_iterate(list); names && qr_json_next(&i);) {
-            const char *name =
-                qr_arena_strndup(q->memory, qr_json_string(i.value), qr_json_string_size(i.value));
-            if (name)
-                names[q->out->n_plain++] = name;
-            else
-                names = NULL;
-        }
-    }
+    bool ok = names != NULL;
+    for (size_t k = 0; ok && k < N_PLAIN_KEYS; k++)
+        ok = add_plain(q, qr_json_get(q->root, plain_keys[k]), names);
     q->out->plain = names;
-    return names ? QUIRE_OK
-                 : qr_fail(q->err, QUIRE_E_NOMEM, "no memory for a list of %zu modules", n);
+    return ok ? QUIRE_OK : qr_fail(q->err, QUIRE_E_NOMEM, "no memory for a list of %zu modules", n);
 }
 
 /* ---- Entry point */

@@ -17,15 +17,14 @@ static quire_status read_auto(const struct qr_hf_source *h, const char *key, uin
     return qr_hf_u32_opt(h, key, out, &has);
 }
 
-/* Checks that mamba_n_heads * mamba_d_head is the inner size that the file gives, as `inner` or
- * hidden_size * mamba_expand. */
-static quire_status check_inner(const struct qr_hf_source *h)
+/* Checks that mamba_n_heads * mamba_d_head is the inner size that the file gives, as mamba_d_ssm
+ * or, with `scales`, as hidden_size * expand. */
+static quire_status check_inner(const struct qr_hf_source *h, bool scales, uint32_t expand)
 {
     const struct qr_recurrent_config *r = &h->cfg->recurrent;
-    uint32_t inner = 0, expand = 0;
-    bool has, scales;
+    uint32_t inner = 0;
+    bool has;
     QR_TRY(qr_hf_u32_opt(h, "mamba_d_ssm", &inner, &has));
-    QR_TRY(qr_hf_u32_opt(h, "mamba_expand", &expand, &scales));
     const uint64_t want = has      ? inner
                           : scales ? (uint64_t)expand * h->cfg->hidden_size
                                    : (uint64_t)r->n_heads * r->value_dim;
@@ -59,17 +58,17 @@ static quire_status read_mamba2(const struct qr_hf_source *h)
 {
     struct qr_recurrent_config *r = &h->cfg->recurrent;
     uint32_t expand = 2;
-    bool has;
+    bool scales;
     QR_TRY(qr_hf_u32(h, "mamba_n_heads", &r->n_heads));
     QR_TRY(qr_hf_u32(h, "mamba_d_state", &r->key_dim));
     QR_TRY(qr_hf_u32(h, "mamba_n_groups", &r->n_key_heads));
     QR_TRY(qr_hf_u32(h, "mamba_d_conv", &r->conv_taps));
-    QR_TRY(qr_hf_u32_opt(h, "mamba_expand", &expand, &has));
+    QR_TRY(qr_hf_u32_opt(h, "mamba_expand", &expand, &scales));
     if (r->n_heads)
         r->value_dim = (uint32_t)((uint64_t)expand * h->cfg->hidden_size / r->n_heads);
     QR_TRY(read_auto(h, "mamba_d_head", &r->value_dim));
     QR_TRY(check_limits(h));
-    return check_inner(h);
+    return check_inner(h, scales, expand);
 }
 
 static quire_status read_mamba1(const struct qr_hf_source *h)
@@ -144,7 +143,7 @@ static quire_status read_rg_lru(const struct qr_hf_source *h)
     bool has;
     QR_TRY(qr_hf_u32_opt(h, "lru_width", &width, &has)); /* null: hidden_size */
     QR_TRY(qr_hf_u32(h, "conv1d_width", &r->conv_taps));
-    QR_TRY(qr_hf_u32(h, "num_attention_heads", &r->n_heads));
+    r->n_heads = h->cfg->layers[0].n_heads;
     if (r->n_heads == 0 || width % r->n_heads != 0)
         return qr_fail(h->err, QUIRE_E_FORMAT,
                        "config.json: lru_width %u is not a multiple of num_attention_heads %u",

@@ -316,6 +316,7 @@ static quire_status check_no_windows(const struct qr_hf_source *h)
 {
     uint32_t window = 0;
     bool has;
+    /* GCOVR_EXCL_BR_LINE: qr_hf_read_windows has read the key. */
     QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
     if (window)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: rope_parameters has no object %s",

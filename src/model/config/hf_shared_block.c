@@ -33,7 +33,9 @@ static quire_status read_heads(const struct qr_hf_source *h)
         return qr_fail(h->err, QUIRE_E_FORMAT,
                        "config.json: attention_hidden_size is %u, not twice hidden_size %u", given,
                        c->hidden_size);
+    /* GCOVR_EXCL_BR_LINE: read_sizes in hf.c has read the key. */
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &given, &has));
+    /* GCOVR_EXCL_BR_LINE: read_sizes refuses a file without heads and without their size. */
     if (!has && heads)
         c->head_dim = c->v_head_dim = (uint32_t)(width / heads);
     c->attention_scale = 1 / sqrtf((float)c->head_dim / 2);
