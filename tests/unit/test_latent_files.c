@@ -320,6 +320,28 @@ static void both_storage_forms(void **state)
         }
 }
 
+/* Quantized rows are not read as f32, and nothing is read once the files are closed. */
+static void bad_reads(void **state)
+{
+    (void)state;
+    const struct form f = { .type = QR_WEIGHT_Q8_0 };
+    struct qr_weights *w;
+    struct image m;
+    struct qr_weight uk_weight, uv_weight;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    float x[RANK * NOPE];
+    assert_status(QUIRE_OK, open_form(&f, false, &m, &w, &err));
+    assert_true(qr_weights_find(w, QR_W_LATENT_UK, 0, &uk_weight));
+    assert_true(qr_weights_find(w, QR_W_LATENT_UV, 0, &uv_weight));
+    assert_status(QUIRE_OK, qr_weights_read_rows(w, &uk_weight, 0, RANK, x, &err));
+    assert_status(QUIRE_E_UNSUPPORTED, qr_weights_read_f32(w, &uv_weight, x, V_DIM * RANK, &err));
+    assert_non_null(strstr(err.msg, "latent_uv has type Q8_0 and cannot be read as f32"));
+    qr_weights_release_source(w);
+    assert_status(QUIRE_E_MISUSE, qr_weights_read_rows(w, &uk_weight, 0, RANK, x, &err));
+    qr_weights_close(w);
+    drop(&m);
+}
+
 static void yarn_of_gguf(void **state)
 {
     (void)state;
@@ -380,6 +402,7 @@ int main(void)
         cmocka_unit_test(descriptions),       cmocka_unit_test(yarn_scales_scores),
         cmocka_unit_test(bad_configurations), cmocka_unit_test(both_storage_forms),
         cmocka_unit_test(yarn_of_gguf),       cmocka_unit_test(bad_files),
+        cmocka_unit_test(bad_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_load_faults.c - models of the families with the most kinds of weights, and adapters, while
  * every allocation or every read fails: an error that says so, and nothing is left. */
-#include "quire_cmocka.h"
 #include "test_failing_reads.h"
+#include "test_raw_folder.h"
 #include <quire/adapter.h>
 #include <quire/model.h>
 
@@ -62,10 +62,9 @@ static void every_fault(const char *path)
 static void models(void **state)
 {
     (void)state;
-    static const char *const names[] = { "deepseek_v4",   "zamba2",
-                                         "gemma3n_text",  "qwen4_exp",
-                                         "longcat_flash", "minimax",
-                                         "mixtral",       "gguf/gpt2-bf16.gguf" };
+    static const char *const names[] = { "deepseek_v4", "zamba2",        "gemma3n_text",
+                                         "qwen4_exp",   "longcat_flash", "minimax",
+                                         "mixtral",     "gpt_oss",       "gguf/gpt2-bf16.gguf" };
     const char *const shared = shared_dir();
     if (!need_shared() || !shared)
         skip();
@@ -74,6 +73,58 @@ static void models(void **state)
         snprintf(path, sizeof path, "%s/goldens/%s", shared, names[i]);
         every_fault(path);
     }
+}
+
+/* A checkpoint with scales of keys and values. */
+static void kv_scales(void **state)
+{
+    static struct raw_folder f;
+    (void)state;
+    if (!need_shared())
+        skip();
+    raw_read(&f, "llama");
+    const float scales[] = { 0.25f, 2 };
+    memcpy(raw_add(&f, "model.layers.1.self_attn.k_scale", "F32", SHAPE(2))->data, scales,
+           sizeof scales);
+    raw_write(&f);
+    raw_clear(&f);
+    every_fault(dir);
+}
+
+/* A pack cache that cannot be read costs time only, and stays. */
+static void pack_caches(void **state)
+{
+    char path[4200], cache[128];
+    struct quire_error err = QUIRE_ERROR_INIT;
+    unsigned n_cached = 0, n_packed = 0;
+    (void)state;
+    if (!need_shared())
+        skip();
+    snprintf(path, sizeof path, "%s/goldens/gguf/llama-q8_0.gguf", shared_dir());
+    snprintf(cache, sizeof cache, "%s/cache", dir);
+    for (size_t n = 0, done = 0; !done; n++) {
+        struct quire_model_info info = { .struct_size = sizeof info };
+        struct quire_model *m = NULL;
+        struct quire_model_params p;
+        quire_model_params_init(&p, sizeof p);
+        p.path = path;
+        p.pack_cache = cache;
+        fail_read(n);
+        const quire_status s = quire_model_open(&p, &m, &err);
+        done = n > 0 && n_reads < n;
+        fail_read(0);
+        if (s != QUIRE_OK) { /* a read of the model */
+            assert_int_equal(s, QUIRE_E_IO);
+            continue;
+        }
+        assert_status(QUIRE_OK, quire_model_get_info(m, &info));
+        assert_status(QUIRE_OK, quire_model_close(m));
+        assert_int_equal(info.pack_cached, done);
+        n_cached += info.pack_cached;
+        n_packed += !info.pack_cached;
+    }
+    assert_int_equal(n_cached, 1);
+    assert_int_equal(n_packed, 1 + 2); /* the first; without the header or the directory */
 }
 
 static void adapters(void **state)
@@ -102,6 +153,7 @@ static void adapters(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(models), cmocka_unit_test(adapters) };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest tests[] = { cmocka_unit_test(models), cmocka_unit_test(kv_scales),
+                                        cmocka_unit_test(pack_caches), cmocka_unit_test(adapters) };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

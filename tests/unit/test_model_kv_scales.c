@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_model_kv_scales.c - fp8 scales of checkpoints and of calibration files: the names and shapes
  * that writers use, every malformed file, files of another model. */
+#include "model/load/kv_scales.h"
 #include "test_dir.h"
 #include <math.h>
 #include <quire/engine.h>
@@ -165,6 +166,61 @@ static void bad_checkpoint_scales(void **state)
     }
 }
 
+static void names_of_scales(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_scale;
+    } cases[] = {
+        { "model.layers.0.self_attn.k_scale", true },
+        { "layers.4294967294.self_attn.kv_scale", true },
+        { "layers.4294967295.self_attn.kv_scale", false },
+        { "layers.99999999999999999999.self_attn.kv_scale", false },
+        { "layers..self_attn.kv_scale", false },
+        { "layers.x.self_attn.kv_scale", false },
+        { "layers.-1.self_attn.kv_scale", false },
+        { "layers.1", false },
+        { "layers.1x.self_attn.kv_scale", false },
+        { "layers.1.self_attn.q_scale", false },
+        { "self_attn.kv_scale", false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (qr_is_kv_scale(cases[i].name) != cases[i].is_scale)
+            fail_msg("%s", cases[i].name);
+}
+
+/* Layers that read the keys and values of another layer have no scales of their own. */
+static void shared_layers(void **state)
+{
+    (void)state;
+    char from[4200];
+    float k[64], v[64];
+    uint32_t n;
+    struct quire_kv_group_config groups[8];
+    struct quire_model *m;
+    struct quire_model_params mp;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    if (!need_shared())
+        skip();
+    snprintf(from, sizeof from, "%s/goldens/gemma3n_text", shared_dir());
+    quire_model_params_init(&mp, sizeof mp);
+    mp.path = from;
+    assert_status(QUIRE_OK, quire_model_open(&mp, &m, &err));
+    assert_status(QUIRE_OK, quire_model_kv_groups(m, groups, 8, &n));
+    for (uint32_t g = 0; g < n; g++) {
+        const uint32_t scales = groups[g].n_layers * groups[g].n_kv_heads;
+        for (uint32_t i = 0; i < 64; i++)
+            k[i] = v[i] = -1;
+        assert_true(scales <= 64);
+        assert_status(QUIRE_OK, quire_model_kv_scales(m, NULL, g, QUIRE_KV_FP8_E4M3,
+                                                      QUIRE_KV_FP8_E4M3, k, v, &err));
+        for (uint32_t i = 0; i < 64; i++)
+            assert_true(k[i] == (i < scales ? 1 : -1) && v[i] == k[i]);
+    }
+    assert_int_equal(quire_model_close(m), QUIRE_OK);
+}
+
 /* ---- calibration files */
 
 /* Writes a file with 1 + i / 8 as scale i of keys and twice that of values; `edit` replaces a part
@@ -215,6 +271,13 @@ static void calibration_files(void **state)
         { "kv_group.0.v_scale", "kv_group.1.v_scale", "kv_group.0.v_scale is missing", 1,
           QUIRE_E_FORMAT },
         { "F32\",\"shape\":[3,2]", "I32\",\"shape\":[3,2]", "I32", 1, QUIRE_E_MISMATCH },
+        { "[3,2],\"data_offsets\":[8,32]},\"kv_group.0.v_scale\":{\"dtype\":\"F32\",\"shape\":[3,2]"
+          ","
+          "\"data_offsets\":[32,56]",
+          "[5,1],\"data_offsets\":[8,28]},\"kv_group.0.v_scale\":{\"dtype\":\"F32\",\"shape\":[7,1]"
+          ","
+          "\"data_offsets\":[28,56]",
+          "k_scale is 20 bytes of F32, the model needs 24 of F32", 1, QUIRE_E_MISMATCH },
         { NULL, NULL, "kv_group.0.k_scale: 0 is no scale", 0, QUIRE_E_FORMAT },
         { NULL, NULL, "kv_group.0.k_scale: inf is no scale", INFINITY, QUIRE_E_FORMAT },
         { NULL, NULL, "kv_group.0.k_scale: nan is no scale", NAN, QUIRE_E_FORMAT },
@@ -286,10 +349,9 @@ static void bad_arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checkpoint_scales),
-        cmocka_unit_test(bad_checkpoint_scales),
-        cmocka_unit_test(calibration_files),
-        cmocka_unit_test(bad_arguments),
+        cmocka_unit_test(checkpoint_scales), cmocka_unit_test(bad_checkpoint_scales),
+        cmocka_unit_test(names_of_scales),   cmocka_unit_test(shared_layers),
+        cmocka_unit_test(calibration_files), cmocka_unit_test(bad_arguments),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

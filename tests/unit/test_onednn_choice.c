@@ -3,6 +3,7 @@
 #include "kernels/dispatch.h"
 #include "linear/onednn.h"
 #include "model/load/provider.h"
+#include "model/load/weights.h"
 #include "quire_cmocka.h"
 #include <quire/model.h>
 #include <quire/onednn.h>
@@ -150,6 +151,32 @@ static void backend_of_opened_models(void **state)
     assert_non_null(strstr(err.msg, have ? "BF16" : "oneDNN"));
 }
 
+/* The chosen provider may fail to start. */
+static void no_memory(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    char path[4200];
+    struct fail_alloc f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_weights *w;
+    snprintf(path, sizeof path, "%s/goldens/llama", shared_dir());
+    const struct qr_weights_params p = { .path = path };
+    assert_status(QUIRE_OK, qr_weights_open(&p, &w, &err));
+    fail_alloc_init(&f, 1, false);
+    struct quire_model m = { .allocator = &f.hooks,
+                             .weights = w,
+                             .config = qr_weights_config(w),
+                             .compute = QUIRE_COMPUTE_F32,
+                             .kernels = level("generic") };
+    assert_status(have_onednn() ? QUIRE_E_NOMEM : QUIRE_E_UNSUPPORTED,
+                  qr_provider_choose(&m, QUIRE_LINEAR_ONEDNN, &err));
+    assert_null(m.onednn);
+    assert_int_equal(f.live_count, 0);
+    qr_weights_close(w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -157,6 +184,7 @@ int main(void)
         cmocka_unit_test(isa_cap_must_precede_first_use),
         cmocka_unit_test(auto_chooses_onednn_for_encoders_only),
         cmocka_unit_test(backend_of_opened_models),
+        cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_pack_cache.c - pack cache: identical logits, invalid files, memory, progress. */
 #include "test_pack_cache.h"
+#include "base/team.h"
 #include "linear/packed.h"
 #include "model/load/pack_cache.h"
 #include "test_model_world.h"
@@ -35,6 +36,7 @@ static void test_same_bits(void **state)
                                           "gguf/gemma2_q32-q8_0.gguf",
                                           "llama",
                                           "gguf/llama-f32.gguf",
+                                          "gguf/mixtral-bf16.gguf", /* of two types */
                                           "mixtral",
                                           "deepseek_v2_lite" };
     static float without[21 * MAX_VOCAB], first[21 * MAX_VOCAB], later[21 * MAX_VOCAB];
@@ -294,6 +296,54 @@ static void test_progress(void **state)
     }
 }
 
+/* ---- Threads that are in use */
+
+struct open_inside {
+    struct quire_model_params params;
+    quire_status status;
+    struct quire_error err;
+};
+
+static void open_part(void *arg, const struct quire_team *team)
+{
+    struct open_inside *o = arg;
+    struct quire_model *m;
+    if (team->rank == 0)
+        o->status = quire_model_open(&o->params, &m, &o->err);
+}
+
+/* A model cannot be opened by threads that run something else; a cache stays as it is. */
+static void test_busy_threads(void **state)
+{
+    (void)state;
+    static uint8_t before[MAX_FILE], after[MAX_FILE];
+    struct quire_threads *threads;
+    struct quire_threads_params tp;
+    if (!need_shared())
+        skip();
+    quire_threads_params_init(&tp, sizeof tp);
+    tp.n_threads = 2;
+    assert_status(QUIRE_OK, quire_threads_create(&tp, &threads, NULL));
+    const char *model = golden("gguf/llama-q8_0.gguf");
+    empty_dir();
+    assert_false(opens_cached(model, in_dir("cache")));
+    const size_t n = read_all(in_dir("cache"), before);
+    for (int cached = 0; cached < 2; cached++) {
+        struct open_inside o = { .params = params_for(model, cached ? in_dir("cache") : NULL),
+                                 .err = QUIRE_ERROR_INIT };
+        o.params.threads = threads;
+        assert_status(QUIRE_OK, quire_threads_run(threads, open_part, &o));
+        assert_int_equal(o.status, QUIRE_E_BUSY);
+        assert_non_null(strstr(o.err.msg, "another run is in progress"));
+        assert_int_equal(last_log.warnings, cached);
+        assert_true(!cached || strstr(last_log.text, "another run is in progress"));
+        assert_int_equal(read_all(in_dir("cache"), after), n);
+        assert_memory_equal(before, after, n);
+    }
+    assert_true(opens_cached(model, in_dir("cache")));
+    quire_threads_destroy(threads);
+}
+
 /* ---- Borrowed panels and layout numbers */
 
 static void test_borrowed(void **state)
@@ -353,7 +403,7 @@ int main(void)
         cmocka_unit_test(test_another_provider), cmocka_unit_test(test_no_cache),
         cmocka_unit_test(test_arguments),        cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_progress),         cmocka_unit_test(test_borrowed),
-        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_layout),           cmocka_unit_test(test_busy_threads),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -2,7 +2,9 @@
 /* test_pack_cache_damage.c - pack caches with damaged panels, files of killed writers, and a limit
  * on the size of files. */
 #include "base/checksum.h"
+#include "linear/packed.h"
 #include "model/load/pack_cache.h"
+#include "model/load/pack_cache_write.h"
 #include "test_pack_cache.h"
 #include <fcntl.h>
 #include <signal.h>
@@ -128,13 +130,47 @@ static void size_limit(void **state)
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+/* A write that fails in the middle of the file, as on a full disk: an error, and no file. */
+static void failed_write(void **state)
+{
+    (void)state;
+    enum { N = 3, BYTES = 8 << 20 }; /* as many as one write() */
+    struct {
+        struct qr_pack_cache_header h;
+        struct qr_pack_cache_entry e[N];
+    } expected = { .h = { .n_matrices = N, .file_bytes = 8192 /* not those of the matrices */ } };
+    struct qr_packed panels = { .data = calloc(1, BYTES), .bytes = BYTES };
+    struct qr_pack_item items[N];
+    struct rlimit before;
+    for (uint64_t i = 0; i < N; i++) {
+        items[i] = (struct qr_pack_item){ .target = &panels };
+        expected.e[i] = (struct qr_pack_cache_entry){ .offset = 4096 + i * BYTES, .bytes = BYTES };
+    }
+    const struct qr_pack_cache c = { .path = in_dir("cache"),
+                                     .expected = (uint8_t *)&expected,
+                                     .expected_bytes = sizeof expected };
+    empty_dir();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    void (*handler)(int) = signal(SIGXFSZ, SIG_IGN);
+    for (int i = 0; i < 2; i++) { /* the first write fails, or a later one */
+        struct quire_error err = QUIRE_ERROR_INIT;
+        const struct rlimit limit = { i ? BYTES + 8192 : 8192, before.rlim_max };
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+        const quire_status s = qr_pack_cache_write(&c, items, N, &err);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+        assert_int_equal(s, QUIRE_E_IO);
+        assert_non_null(strstr(err.msg, "File too large"));
+        assert_int_equal(n_files(), 0);
+    }
+    signal(SIGXFSZ, handler);
+    free(panels.data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(checksum),
-        cmocka_unit_test(panels),
-        cmocka_unit_test(leftovers),
-        cmocka_unit_test(size_limit),
+        cmocka_unit_test(checksum),   cmocka_unit_test(panels),       cmocka_unit_test(leftovers),
+        cmocka_unit_test(size_limit), cmocka_unit_test(failed_write),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -87,7 +87,7 @@ static inline void write_stored(void)
     struct image header = { 0 }, body = { 0 }, file = { 0 };
     for (size_t i = 0; i < n_stored; i++) {
         const struct stored *t = &stored[i];
-        char line[400], shape[100] = "";
+        char line[900], shape[100] = "";
         for (unsigned d = 0; d < t->n_dims; d++)
             snprintf(shape + strlen(shape), sizeof shape - strlen(shape), "%s%llu", d ? "," : "",
                      (unsigned long long)t->shape[d]);

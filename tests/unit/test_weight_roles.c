@@ -71,6 +71,39 @@ static void published_models(void **state)
     assert_true(n_required > 100);
 }
 
+/* Combinations of options that no file above has. */
+static void presence(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("gemma2", ""));
+    assert_int_equal(qr_role_presence(&c, QR_W_ATTN_POST_NORM, 0), QR_REQUIRED);
+    assert_int_equal(qr_role_presence(&c, QR_W_FFN_POST_NORM, 0), QR_REQUIRED);
+    c.layers[0].mixer = QR_MIXER_NONE;
+    c.layers[1].no_ffn = true;
+    assert_int_equal(qr_role_presence(&c, QR_W_ATTN_POST_NORM, 0), QR_ABSENT);
+    assert_int_equal(qr_role_presence(&c, QR_W_FFN_POST_NORM, 0), QR_REQUIRED);
+    assert_int_equal(qr_role_presence(&c, QR_W_ATTN_POST_NORM, 1), QR_REQUIRED);
+    assert_int_equal(qr_role_presence(&c, QR_W_FFN_POST_NORM, 1), QR_ABSENT);
+    qr_model_config_free(&c);
+    for (int scale = 0; scale < 2; scale++) {
+        c = good(MODEL(
+            "gemma3n_text",
+            ",\"hidden_size_per_layer_input\":16,\"laurel_rank\":8,\"num_kv_shared_layers\":1"));
+        c.altup.correct_scale = scale;
+        assert_true(c.altup.n_streams > 1);
+        assert_int_equal(qr_role_presence(&c, QR_W_ALTUP_SCALE, 0),
+                         scale ? QR_REQUIRED : QR_OPTIONAL);
+        qr_model_config_free(&c);
+        c = good(MODEL("doge", ""));
+        assert_true(c.key_bias);
+        c.bias.k = scale;
+        assert_int_equal(qr_role_presence(&c, QR_W_ATTN_KEY_A, 0), QR_REQUIRED);
+        assert_int_equal(qr_role_presence(&c, QR_W_ATTN_KEY_DT_BIAS, 0),
+                         scale ? QR_REQUIRED : QR_ABSENT);
+        qr_model_config_free(&c);
+    }
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -83,6 +116,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(reference_models),
                                         cmocka_unit_test(published_models),
-                                        cmocka_unit_test(names) };
+                                        cmocka_unit_test(presence), cmocka_unit_test(names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

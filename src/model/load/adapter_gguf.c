@@ -71,8 +71,8 @@ static quire_status read_pair(const struct qr_adapter_build *b, size_t a, size_t
     qr_weights_source_tensor(&b->file, a, &ta);
     qr_weights_source_tensor(&b->file, other, &tb);
     const uint64_t rank = embedding ? ta.dims[0] : ta.dims[1];
-    if (ta.n_dims > 4 || tb.n_dims > 4 || tb.dims[0] != rank || ta.dims[3] != 1 ||
-        tb.dims[3] != 1 || ta.dims[2] != (stack ? stack : 1) || tb.dims[2] != ta.dims[2])
+    if (tb.dims[0] != rank || ta.dims[3] != 1 || tb.dims[3] != 1 ||
+        ta.dims[2] != (stack ? stack : 1) || tb.dims[2] != ta.dims[2])
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "tensors %.80s and %.80s do not have the shapes of A and B", ta.name,
                        tb.name);
@@ -110,8 +110,8 @@ static quire_status add_pair(struct qr_adapter_build *b, const char *module, siz
         return qr_fail(err, QUIRE_E_MISMATCH, "tensor %.100s: the model has no %s %.100s", p->name,
                        missing ? "layer" : "tensor", module);
     QR_TRY(read_pair(b, a, other, &t, p, err));
-    p->scale = alpha != 0 ? alpha / (float)p->rank : 1; /* 0: the scale is 1 */
-    QR_TRY(qr_adapter_check_scale(p->name, p->scale, err));
+    /* 0: the scale is 1. Finite, since alpha is */
+    p->scale = alpha != 0 ? alpha / (float)p->rank : 1;
     for (unsigned n = 0; qr_adapter_target(b, module, true, n, &t, &missing); n++)
         QR_TRY(add_all(b, p, t, err));
     return QUIRE_OK;

@@ -48,10 +48,10 @@ static quire_status open_folder(struct qr_adapter_build *b, const char *path, ui
     char *config = qr_path_join(a, path, "adapter_config.json"),
          *tensors = qr_path_join(a, path, "adapter_model.safetensors"), *text = NULL;
     size_t size = 0;
-    quire_status s = QUIRE_OK;
+    quire_status s;
     if (!config || !tensors)
         s = qr_fail(err, QUIRE_E_NOMEM, "no memory to open %s", qr_path_tail(path));
-    if (s == QUIRE_OK)
+    else
         s = qr_file_load(config, MAX_CONFIG_BYTES, a, &text, &size, err);
     if (s == QUIRE_OK)
         s = read_folder(b, text, size, tensors, flags, err);

@@ -56,6 +56,7 @@ static void add_job(struct load *l, const struct qr_weight *w, uint32_t index,
 
 static void fail_load(struct load *l, quire_status status, const struct quire_error *error)
 {
+    /* GCOVR_EXCL_BR_LINE: two threads fail at the same time only by chance */
     if (__atomic_exchange_n(&l->failed, 1, __ATOMIC_ACQ_REL) == 0) {
         l->status = status;
         l->error = *error;

@@ -235,11 +235,7 @@ static quire_status verify(const struct qr_pack_cache *c, const uint8_t *data, s
                            struct quire_threads *threads, struct quire_error *err)
 {
     struct verification v = { .cache = c, .data = data, .n = n, .damaged = n };
-    const struct quire_team alone = { 0, 1, NULL };
-    if (threads)
-        QR_TRY(quire_threads_run(threads, verify_part, &v));
-    else
-        verify_part(&v, &alone);
+    QR_TRY(qr_part_run(threads, verify_part, &v, err));
     if (v.damaged == n)
         return QUIRE_OK;
     const struct qr_pack_cache_entry *e = directory_of(c) + v.damaged;

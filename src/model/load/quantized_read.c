@@ -199,6 +199,7 @@ quire_status qr_quantized_read(const struct qr_weights *w, const struct qr_quant
     size_t row_bytes;
     uint64_t end;
     const uint64_t rows = t->rows * (t->experts ? t->experts : 1);
+    /* GCOVR_EXCL_BR_LINE: rows have whole blocks, see qr_quantized_bind */
     if (!qr_quantized_row_bytes(t, &row_bytes) || !qr_add_u64(begin, bytes, &end) ||
         end / row_bytes + (end % row_bytes != 0) > rows)
         return qr_fail(err, QUIRE_E_RANGE, "tensor %.80s: %llu bytes at offset %llu requested",

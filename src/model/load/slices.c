@@ -44,8 +44,10 @@ static struct qr_slice_layout recurrent_layout(const struct qr_recurrent_config 
     const uint64_t keys = qr_recurrent_key_width(r), values = qr_recurrent_value_width(r);
     const uint64_t qkv[] = { keys, keys, values }, xbc[] = { values, keys, keys };
     const uint64_t ssm[] = { values, values, keys, keys, qr_recurrent_dt_width(r) };
+    /* GCOVR_EXCL_BR_LINE: recurrent layers have key heads, see qr_model_config_validate */
     const uint64_t blocks = r->n_key_heads, shared = blocks ? values / blocks : 0;
     const uint64_t by_key[] = { r->key_dim, r->key_dim, shared, shared };
+    /* GCOVR_EXCL_BR_LINE: as above */
     const uint64_t ba[] = { blocks ? r->n_heads / blocks : 0, blocks ? r->n_heads / blocks : 0 };
     const uint64_t by_head[] = { r->key_dim, r->key_dim, r->value_dim };
     if (slice <= QR_SLICE_REC_QKV_V)

@@ -130,7 +130,9 @@ static quire_status read_modules(struct qr_weights *w, struct quire_error *err)
         s = qr_model_config_read_modules(&w->config, modules.s, modules.n, err);
     free_text(w, &pooling);
     free_text(w, &modules);
-    for (uint32_t i = 0; s == QUIRE_OK && i < w->config.n_dense; i++)
+    /* a layer behind one that was refused has no known input */
+    for (uint32_t i = 0; s == QUIRE_OK && i < w->config.n_dense && !w->config.embedding_module[0];
+         i++)
         s = read_dense(w, i, err);
     if (w->config.embedding_module[0])
         w->config.n_dense = 0;

@@ -21,6 +21,7 @@ static size_t main_count(const struct qr_weights *w)
 static const struct qr_safetensors *dense_of(const struct qr_weights *w, size_t *i)
 {
     *i -= main_count(w);
+    /* GCOVR_EXCL_BR_LINE: tensors have numbers below qr_weights_source_count */
     for (size_t d = 0; d < QR_MAX_DENSE && w->dense[d]; d++) {
         const size_t n = qr_safetensors_count(w->dense[d]);
         if (*i < n)
@@ -48,7 +49,7 @@ bool qr_weights_source_find(const struct qr_weights *w, const char *name, size_t
                             : qr_safetensors_find(w->safetensors, name, i);
     const char digit = name[sizeof dense - 1];
     const size_t which = (size_t)(digit - '0');
-    if (digit < '0' || which >= QR_MAX_DENSE || !w->dense[which] ||
+    if (digit < '0' || which >= QR_MAX_DENSE || !w->dense[which] || name[sizeof dense] != '.' ||
         !qr_safetensors_find(w->dense[which], name + sizeof dense + 1, i))
         return false;
     *i += main_count(w);
@@ -129,6 +130,7 @@ quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, u
         return qr_gguf_read_range(w->gguf, tensor, begin, bytes, dst, err);
     if (w->safetensors) {
         const struct qr_safetensors *dense = tensor < main_count(w) ? NULL : dense_of(w, &tensor);
+        /* GCOVR_EXCL_BR_LINE: as there */
         const struct qr_quantized_tensor *q =
             !dense && w->quantized ? qr_quantized_get(w->quantized, tensor, &tensor) : NULL;
         return q ? qr_quantized_read(w, q, begin, bytes, dst, err)
