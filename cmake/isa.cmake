@@ -19,6 +19,9 @@ endif()
 # Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes.
 set(QUIRE_SANITIZED_LEVELS "" CACHE STRING "ISA levels with sanitizers; empty: all")
 
+# Further compile options of instrumented kernels.
+set(QUIRE_SANITIZED_KERNEL_FLAGS "" CACHE STRING "compile options of kernels in sanitizer builds, a list")
+
 # clang takes minutes for the int8 kernels with both sanitizers, and two thirds of that at -O1.
 if(CMAKE_C_FLAGS MATCHES "fsanitize=address")
   set(QUIRE_INT8_SANITIZED -O1)
@@ -44,7 +47,7 @@ function(quire_isa level dir)
   if(QUIRE_SANITIZED_LEVELS AND NOT level IN_LIST QUIRE_SANITIZED_LEVELS)
     set(QUIRE_UNSANITIZED -fno-sanitize=all)
   endif()
-  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto;${QUIRE_UNSANITIZED};${QUIRE_FAST_COUNTERS}")
+  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto;${QUIRE_SANITIZED_KERNEL_FLAGS};${QUIRE_UNSANITIZED};${QUIRE_FAST_COUNTERS}")
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${dir}/linear_q8.c APPEND PROPERTY COMPILE_OPTIONS "${QUIRE_INT8_SANITIZED}")
   target_sources(quire_objects PRIVATE ${srcs})
   target_compile_definitions(quire_objects PRIVATE QUIRE_HAVE_LEVEL_${level}=1)

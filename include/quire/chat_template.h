@@ -62,8 +62,8 @@ struct quire_chat_template_params {
     size_t max_output_bytes; /**< size of the text, and of each intermediate string; 0 = 16 MiB */
     size_t max_memory_bytes; /**< memory of the parsed template, and of one render; 0 = 256 MiB */
     /** Clock of strftime_now: fills in year, month, day, hour, minute and second (local time, if
-     *  the program prefers it). NULL: the current time in UTC. Called during render, from the
-     *  rendering thread. */
+     *  the program prefers it) of a year from 1 on. NULL: the current time in UTC. Called during
+     *  render, from the rendering thread. */
     void (*now)(void *user, struct tm *out);
     void *now_user;
 };

@@ -35,8 +35,7 @@ static inline const char *shared_dir(void)
 #define SANITIZED 1
 #endif
 
-/* MemorySanitizer runs the generic kernels only, up to 50 times slower than the usual build: the
- * longest tests take a sample of their cases. */
+/* MemorySanitizer runs the generic kernels only, up to 50 times slower than the usual build. */
 #define MEMORY_SANITIZED 0
 #if defined(__has_feature)
 #if __has_feature(memory_sanitizer)
@@ -44,6 +43,14 @@ static inline const char *shared_dir(void)
 #define MEMORY_SANITIZED 1
 #endif
 #endif
+
+/* Whether the longest tests take a sample of their cases: with MemorySanitizer, and with
+ * QUIRE_TEST_SAMPLE in the environment, which script/test --ci sets for the other sanitizers. The
+ * usual build runs all cases, and so does script/test --full. */
+static inline bool takes_sample(void)
+{
+    return MEMORY_SANITIZED || getenv("QUIRE_TEST_SAMPLE") != NULL;
+}
 
 /* False, after printing the reason, without reference data: if (!need_shared()) skip(); */
 static inline bool need_shared(void)

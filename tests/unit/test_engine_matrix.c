@@ -6,7 +6,7 @@
 #include "engine_jobs.h"
 #include "test_dir.h"
 
-enum { MAX_JOBS = 1000, N_SCHEDULES = MEMORY_SANITIZED ? 4 : 20, N_THREADS = 3, N_CHUNKS = 5 };
+enum { MAX_JOBS = 1000, N_SCHEDULES = 20, N_THREADS = 3, N_CHUNKS = 5 };
 
 static struct job alone[MAX_JOBS], together[MAX_JOBS];
 
@@ -14,7 +14,7 @@ static bool is_slow(void) { return getenv("QUIRE_TEST_SLOW") != NULL; }
 
 static uint32_t n_requests(uint32_t usual, uint32_t many)
 {
-    return is_slow() ? many : MEMORY_SANITIZED ? usual / 4 : usual;
+    return is_slow() ? many : takes_sample() ? usual / 4 : usual;
 }
 
 /* ---- The matrix */
@@ -138,11 +138,11 @@ static void check_matrix(const struct test_model *m, uint32_t n_jobs, uint32_t s
     run_alone(m, alone, n_jobs);
     make_matrix_jobs(together, n_jobs, seed);
     save_some(m, n_jobs);
-    for (uint32_t i = 0; i < N_SCHEDULES; i++) {
+    for (uint32_t i = 0; i < (takes_sample() ? 4 : N_SCHEDULES); i++) {
         const struct combination c = draw(&random, &seen);
         run_schedule(m, n_jobs, 100 * seed + i, &c, &seen);
     }
-    if (!MEMORY_SANITIZED) /* a sample that is too small for it */
+    if (!takes_sample())
         assert_covered(&seen);
 }
 
