@@ -51,8 +51,12 @@ bool qr_futex_wait(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t sp
 /* A team whose threads have a CPU each arrives within MAX_SPIN_NS. On an oversubscribed machine the
  * awaited thread may need the CPU of a spinning one. So a wait that ends in sleep halves the next
  * spin budget, and a wait that ends while spinning doubles it. The budget is
- * MAX_SPIN_NS >> *spin_shift; lost updates between threads are harmless. */
-enum { MAX_SPIN_NS = 64000, MAX_SPIN_SHIFT = 5 };
+ * MAX_SPIN_NS >> *spin_shift; lost updates between threads are harmless.
+ *
+ * The least budget is longer than the phases of a step in which one thread works and the others
+ * wait: a team that sleeps through them would never spin again. On a virtual machine a sleep also
+ * costs tens of microseconds, because the hypervisor takes the CPU. */
+enum { MAX_SPIN_NS = 256000, MAX_SPIN_SHIFT = 3 };
 
 void qr_futex_wait_adaptive(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t *spin_shift)
 {

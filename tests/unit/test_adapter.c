@@ -73,6 +73,44 @@ static void experts(void **state)
                QUIRE_COMPUTE_NATIVE);
 }
 
+/* An adapter of some experts is one whose updates of the others are zero. */
+static void some_experts(void **state)
+{
+    static float want[2 * TOKENS * VOCAB], got[2 * TOKENS * VOCAB];
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct lora_world l;
+    struct folder f;
+    struct quire_adapter *a;
+    struct quire_adapter_params ap;
+    quire_adapter_params_init(&ap, sizeof ap);
+    ap.path = dir;
+    open_lora_world(&l, "mixtral", QUIRE_COMPUTE_F32, 1, 4);
+    read_adapter(&f, "lora_mixtral_r4");
+    for (size_t i = 0; i < f.n; i++)
+        if (strstr(f.t[i].name, "experts.1.") && strstr(f.t[i].name, "lora_B"))
+            memset(f.t[i].data, 0, f.t[i].n * sizeof(float));
+    for (int removed = 0; removed < 2; removed++) {
+        write_adapter(&f);
+        assert_status(QUIRE_OK, quire_adapter_open(l.w.model, &ap, &a, NULL));
+        run_chunks(&l.w, &(struct use){ { a }, 1, { 0, 0 }, { 1, 1 } }, TOKENS, false,
+                   removed ? got : want);
+        assert_status(QUIRE_OK, quire_adapter_close(a));
+        size_t n = 0;
+        for (size_t i = 0; i < f.n; i++)
+            if (!strstr(f.t[i].name, "experts.1."))
+                f.t[n++] = f.t[i];
+            else
+                free(f.t[i].data);
+        assert_true(removed ? n == f.n : n < f.n);
+        f.n = n;
+    }
+    assert_memory_equal(got, want, sizeof want);
+    free_folder(&f);
+    close_lora_world(&l);
+}
+
 /* The scale of the sequence multiplies that of the file: twice alpha is a scale of 2. */
 static void scales(void **state)
 {
@@ -197,8 +235,8 @@ static void arguments(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(arguments), cmocka_unit_test(dense),  cmocka_unit_test(quantized),
-        cmocka_unit_test(experts),   cmocka_unit_test(scales),
+        cmocka_unit_test(arguments), cmocka_unit_test(dense),        cmocka_unit_test(quantized),
+        cmocka_unit_test(experts),   cmocka_unit_test(some_experts), cmocka_unit_test(scales),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -38,6 +38,7 @@ static inline bool qr_layer_attends(const struct qr_layer_config *l)
 static inline bool qr_layer_convolves(const struct qr_model_config *cfg,
                                       const struct qr_layer_config *l)
 {
+    /* GCOVR_EXCL_BR_LINE: all layers of the family with such attention attend. */
     return cfg->conv_attention.channel_taps && qr_layer_attends(l);
 }
 static inline uint64_t qr_conv_attention_width(const struct qr_layer_config *l)
