@@ -2,7 +2,6 @@
 /* barrier.c - hierarchical barrier of a thread team. */
 #include "base/futex.h"
 #include "base/team.h"
-#include <stdbool.h>
 
 /* Two-level arrival count. Every increment moves the counter's cache line to another core, so the
  * threads of a large team count in clusters first, each on a line of its own and concurrently. The
@@ -47,5 +46,6 @@ void quire_team_barrier(const struct quire_team *team)
     if (arrive_in_team(b, team))
         qr_futex_store(&b->phase, phase + 1, &b->sleepers);
     else
-        qr_futex_wait_adaptive(&b->phase, phase, &b->sleepers, &b->spin_shift);
+        qr_futex_wait_adaptive(&b->phase, phase, &b->sleepers, &b->spin_shift,
+                               qr_team_is_crowded(b, team->size));
 }

@@ -50,19 +50,23 @@ bool qr_futex_wait(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t sp
 
 /* A team whose threads have a CPU each arrives within MAX_SPIN_NS. On an oversubscribed machine the
  * awaited thread may need the CPU of a spinning one. So a wait that ends in sleep halves the next
- * spin budget, and a wait that ends while spinning doubles it. The budget is
- * MAX_SPIN_NS >> *spin_shift; lost updates between threads are harmless.
+ * spin budget, and a wait that ends while spinning doubles it. The budget is the largest one
+ * shifted by *spin_shift; lost updates between threads are harmless.
  *
- * The least budget is longer than the phases of a step in which one thread works and the others
- * wait: a team that sleeps through them would never spin again. On a virtual machine a sleep also
- * costs tens of microseconds, because the hypervisor takes the CPU. */
-enum { MAX_SPIN_NS = 256000, MAX_SPIN_SHIFT = 3 };
+ * The least budget of a team with enough CPUs is longer than the phases of a step in which one
+ * thread works and the others wait: a team that sleeps through them would never spin again. On a
+ * virtual machine a sleep also costs tens of microseconds, because the hypervisor takes the CPU. */
+enum { MAX_SPIN_NS = 256000, MAX_SPIN_SHIFT = 3, CROWDED_SPIN_NS = 64000, CROWDED_SPIN_SHIFT = 5 };
 
-void qr_futex_wait_adaptive(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t *spin_shift)
+void qr_futex_wait_adaptive(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t *spin_shift,
+                            bool crowded)
 {
-    const uint32_t shift = __atomic_load_n(spin_shift, __ATOMIC_RELAXED);
-    const bool spun = qr_futex_wait(word, old, sleepers, MAX_SPIN_NS >> shift);
-    if (spun ? shift > 0 : shift < MAX_SPIN_SHIFT)
+    const uint32_t most = crowded ? CROWDED_SPIN_SHIFT : MAX_SPIN_SHIFT;
+    uint32_t shift = __atomic_load_n(spin_shift, __ATOMIC_RELAXED);
+    shift = shift < most ? shift : most;
+    const bool spun =
+        qr_futex_wait(word, old, sleepers, (crowded ? CROWDED_SPIN_NS : MAX_SPIN_NS) >> shift);
+    if (spun ? shift > 0 : shift < most)
         __atomic_store_n(spin_shift, spun ? shift - 1 : shift + 1, __ATOMIC_RELAXED);
 }
 

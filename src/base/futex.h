@@ -22,8 +22,9 @@ static inline void qr_cpu_relax(void)
 bool qr_futex_wait(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t spin_ns);
 
 /* qr_futex_wait with a spin budget that adapts to the machine's load. *spin_shift, 0 at first, is
- * shared by all waits of a kind. */
-void qr_futex_wait_adaptive(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t *spin_shift);
+ * shared by all waits of a kind. crowded: there are fewer CPUs than threads. */
+void qr_futex_wait_adaptive(uint32_t *word, uint32_t old, uint32_t *sleepers, uint32_t *spin_shift,
+                            bool crowded);
 
 /* Stores value in *word and wakes all sleepers. */
 void qr_futex_store(uint32_t *word, uint32_t value, uint32_t *sleepers);

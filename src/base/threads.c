@@ -86,7 +86,8 @@ quire_status quire_threads_create(const struct quire_threads_params *params,
     *t = (struct quire_threads){ .handle = { QR_KIND_THREADS },
                                  .allocator = p.allocator,
                                  .backend = p.backend };
-    t->n_threads = p.n_threads ? p.n_threads : quire_threads_default_count();
+    t->barrier.n_cpus = quire_threads_default_count();
+    t->n_threads = p.n_threads ? p.n_threads : t->barrier.n_cpus;
     if (t->n_threads > 1 && !start_threads(t)) {
         const quire_status s =
             qr_fail(err, QUIRE_E_NOMEM, "no memory for %u threads", t->n_threads);

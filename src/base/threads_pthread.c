@@ -119,7 +119,8 @@ void qr_pthread_team_run(struct qr_pthread_team *t, uint32_t size, struct qr_bar
     const struct quire_team team = { 0, size, barrier };
     qr_part_call(part, arg, &team);
     for (uint32_t left; (left = __atomic_load_n(&t->running, __ATOMIC_ACQUIRE)) != 0;)
-        qr_futex_wait_adaptive(&t->running, left, &t->run_sleepers, &t->spin_shift);
+        qr_futex_wait_adaptive(&t->running, left, &t->run_sleepers, &t->spin_shift,
+                               qr_team_is_crowded(barrier, size));
 }
 
 void qr_pthread_team_destroy(struct qr_pthread_team *t, bool running)
