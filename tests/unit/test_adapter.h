@@ -76,6 +76,42 @@ static inline struct quire_adapter *open_golden_adapter(struct quire_model *m, c
     return a;
 }
 
+/* Opens the adapter in `dir`, or an image, and closes it: the status, a part of the message, and
+ * the number of modules; 0: any. Nothing leaks. */
+static inline void expect_modules(struct quire_model *m, const struct image *image,
+                                  quire_status status, const char *text, uint32_t n_modules)
+{
+    struct fail_alloc f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_adapter *a = (struct quire_adapter *)&f;
+    struct quire_adapter_params ap;
+    quire_adapter_params_init(&ap, sizeof ap);
+    fail_alloc_init(&f, 0, false);
+    ap.allocator = &f.hooks;
+    ap.path = image ? NULL : dir;
+    ap.data = image ? image->data : NULL;
+    ap.data_bytes = image ? image->size : 0;
+    const quire_status got = quire_adapter_open(m, &ap, &a, &err);
+    if (got != status || (text && !strstr(err.msg, text)))
+        fail_msg("got %s \"%s\", expected %s \"%s\"", quire_status_name(got), err.msg,
+                 quire_status_name(status), text ? text : "");
+    assert_true((status == QUIRE_OK) == (a != NULL));
+    if (a && n_modules) {
+        struct quire_adapter_info info;
+        quire_adapter_info_init(&info, sizeof info);
+        assert_status(QUIRE_OK, quire_adapter_get_info(a, &info));
+        assert_int_equal(info.n_modules, n_modules);
+    }
+    assert_status(QUIRE_OK, quire_adapter_close(a));
+    assert_int_equal(f.live_bytes, 0);
+}
+
+static inline void expect_adapter(struct quire_model *m, const struct image *image,
+                                  quire_status status, const char *text)
+{
+    expect_modules(m, image, status, text, 0);
+}
+
 /* ---- GGUF: names of the tensors of Llama-like models */
 
 static inline void gguf_name(const char *peft, char *out, size_t size)

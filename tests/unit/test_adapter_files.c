@@ -3,32 +3,6 @@
 #include "test_adapter.h"
 #include <math.h>
 
-/* Opens the adapter in `dir`, or an image; the message must contain `text`. Nothing leaks. */
-static void expect_adapter(struct quire_model *m, const struct image *image, quire_status status,
-                           const char *text)
-{
-    struct fail_alloc f;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_adapter *a = (struct quire_adapter *)&f;
-    struct quire_adapter_params ap;
-    quire_adapter_params_init(&ap, sizeof ap);
-    fail_alloc_init(&f, 0, false);
-    ap.allocator = &f.hooks;
-    ap.path = image ? NULL : dir;
-    ap.data = image ? image->data : NULL;
-    ap.data_bytes = image ? image->size : 0;
-    const quire_status got = quire_adapter_open(m, &ap, &a, &err);
-    if (got != status || (text && !strstr(err.msg, text)))
-        print_error("got %s \"%s\", expected %s \"%s\"\n", quire_status_name(got), err.msg,
-                    quire_status_name(status), text ? text : "");
-    assert_int_equal(got, status);
-    assert_true((status == QUIRE_OK) == (a != NULL));
-    if (text)
-        assert_non_null(strstr(err.msg, text));
-    assert_status(QUIRE_OK, quire_adapter_close(a));
-    assert_int_equal(f.live_bytes, 0);
-}
-
 /* One option of adapter_config.json replaced. */
 static void config_options(void **state)
 {

@@ -2,51 +2,9 @@
 /* test_adapter_shapes.c - tensors of adapters with every wrong name, type and shape, in both
  * formats; modules with two names, stacks of experts, models without RoPE. */
 #include "model/load/tensor_names.h"
+#include "test_adapter.h"
 #include "test_raw_folder.h"
 #include <math.h>
-#include <quire/adapter.h>
-#include <quire/model.h>
-
-static struct quire_model *open_base(const char *name)
-{
-    char path[4200];
-    struct quire_model *m;
-    struct quire_model_params mp;
-    quire_model_params_init(&mp, sizeof mp);
-    snprintf(path, sizeof path, "%s/goldens/%s", shared_dir(), name);
-    mp.path = path;
-    assert_status(QUIRE_OK, quire_model_open(&mp, &m, NULL));
-    return m;
-}
-
-/* Opens the adapter in `dir`, or an image: the status, a part of the message, and the number of
- * modules. Nothing leaks. */
-static void expect_adapter(struct quire_model *m, const struct image *image, quire_status status,
-                           const char *text, uint32_t n_modules)
-{
-    struct fail_alloc f;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_adapter *a = NULL;
-    struct quire_adapter_params ap;
-    quire_adapter_params_init(&ap, sizeof ap);
-    fail_alloc_init(&f, 0, false);
-    ap.allocator = &f.hooks;
-    ap.path = image ? NULL : dir;
-    ap.data = image ? image->data : NULL;
-    ap.data_bytes = image ? image->size : 0;
-    const quire_status got = quire_adapter_open(m, &ap, &a, &err);
-    if (got != status || (text && !strstr(err.msg, text)))
-        fail_msg("got %s \"%s\", expected %s \"%s\"", quire_status_name(got), err.msg,
-                 quire_status_name(status), text ? text : "");
-    if (a) {
-        struct quire_adapter_info info;
-        quire_adapter_info_init(&info, sizeof info);
-        assert_status(QUIRE_OK, quire_adapter_get_info(a, &info));
-        assert_int_equal(info.n_modules, n_modules);
-    }
-    assert_status(QUIRE_OK, quire_adapter_close(a));
-    assert_int_equal(f.live_bytes, 0);
-}
 
 /* ---- PEFT */
 
@@ -206,7 +164,7 @@ static void peft_tensors(void **state)
                 raw_add(&f, p->parts[j].name, p->parts[j].dtype, p->parts[j].n_dims,
                         p->parts[j].shape);
             write_peft(&f, p->parameters);
-            expect_adapter(m, NULL, p->status, p->text, p->n_modules);
+            expect_modules(m, NULL, p->status, p->text, p->n_modules);
             n++;
         }
         assert_status(QUIRE_OK, quire_model_close(m));
@@ -231,7 +189,7 @@ static void long_names(void **state)
         if (fits)
             raw_add(&f, name, "F32", SHAPE(64, 4));
         write_peft(&f, false);
-        expect_adapter(m, NULL, fits ? QUIRE_E_MISMATCH : QUIRE_E_FORMAT,
+        expect_modules(m, NULL, fits ? QUIRE_E_MISMATCH : QUIRE_E_FORMAT,
                        fits ? "the model has no module model.000" : "or has more than 511 bytes",
                        0);
     }
@@ -378,7 +336,7 @@ static void gguf_tensors(void **state)
     struct quire_model *llama = open_base("llama"), *gpt2 = open_base("gpt2");
     for (size_t i = 0; i < sizeof ggufs / sizeof *ggufs; i++) {
         struct image image = make_gguf(ggufs[i].arch, ggufs[i].key, &ggufs[i].pair);
-        expect_adapter(strcmp(ggufs[i].arch, "gpt2") == 0 ? gpt2 : llama, &image, ggufs[i].status,
+        expect_modules(strcmp(ggufs[i].arch, "gpt2") == 0 ? gpt2 : llama, &image, ggufs[i].status,
                        ggufs[i].text, 1);
         drop(&image);
     }

@@ -4,18 +4,6 @@
 #include "chat_format/chat_prompt.h"
 #include "test_jinja.h"
 
-static void given_clock(void *user, struct tm *out) { *out = *(const struct tm *)user; }
-
-static char *render_date(const struct tm *date, const char *format, struct quire_error *err)
-{
-    char source[128];
-    const struct quire_chat_template_params params = { .struct_size = sizeof params,
-                                                       .now = given_clock,
-                                                       .now_user = (void *)date };
-    snprintf(source, sizeof source, "{{ strftime_now('%s') }}", format);
-    return jinja_render_with(source, &params, NULL, err);
-}
-
 /* Days around the turn of the year; the expected text is that of Python. */
 static void test_dates(void **state)
 {
@@ -43,7 +31,7 @@ static void test_dates(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;
-        char *text = render_date(&cases[i].date, "%G-%V %U %W %u %w %j %I %p %y %C", &err);
+        char *text = jinja_render_date(&cases[i].date, "%G-%V %U %W %u %w %j %I %p %y %C", &err);
         assert_non_null(text);
         assert_string_equal(text, cases[i].expected);
         free(text);
@@ -63,7 +51,7 @@ static void test_invalid_clock(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof dates / sizeof *dates; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;
-        assert_null(render_date(&dates[i], "%Y", &err));
+        assert_null(jinja_render_date(&dates[i], "%Y", &err));
         assert_int_equal(err.code, QUIRE_E_INVALID_ARG);
         assert_string_equal(err.msg, "template: the clock returned an invalid date");
     }

@@ -222,4 +222,21 @@ static inline void jinja_check_errors(const struct jinja_case *cases, size_t n)
         return cmocka_run_group_tests(tests, NULL, NULL);                                          \
     }
 
+static inline void jinja_given_clock(void *user, struct tm *out)
+{
+    *out = *(const struct tm *)user;
+}
+
+/* strftime_now with a format, at a date. */
+static inline char *jinja_render_date(const struct tm *date, const char *format,
+                                      struct quire_error *err)
+{
+    char source[128];
+    const struct quire_chat_template_params params = { .struct_size = sizeof params,
+                                                       .now = jinja_given_clock,
+                                                       .now_user = (void *)date };
+    snprintf(source, sizeof source, "{{ strftime_now('%s') }}", format);
+    return jinja_render_with(source, &params, NULL, err);
+}
+
 #endif

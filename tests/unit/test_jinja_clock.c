@@ -3,18 +3,6 @@
 #include "test_jinja.h"
 #include <limits.h>
 
-static void given_clock(void *user, struct tm *out) { *out = *(const struct tm *)user; }
-
-static char *render_at(const struct tm *date, const char *format, struct quire_error *err)
-{
-    char source[128];
-    const struct quire_chat_template_params params = { .struct_size = sizeof params,
-                                                       .now = given_clock,
-                                                       .now_user = (void *)date };
-    snprintf(source, sizeof source, "{{ strftime_now('%s') }}", format);
-    return jinja_render_with(source, &params, NULL, err);
-}
-
 /* Years around those that are leap years only if 400 divides them, and the first year of Python's
  * calendar; the expected text is that of Python. */
 static void test_centuries(void **state)
@@ -41,7 +29,7 @@ static void test_centuries(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;
-        char *text = render_at(&cases[i].date, "%Y-%m-%d %a %j %G-%V %s %P", &err);
+        char *text = jinja_render_date(&cases[i].date, "%Y-%m-%d %a %j %G-%V %s %P", &err);
         assert_non_null(text);
         assert_string_equal(text, cases[i].expected);
         free(text);
@@ -55,7 +43,7 @@ static void test_years_before_the_first(void **state)
     for (size_t i = 0; i < sizeof years / sizeof *years; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;
         const struct tm date = { .tm_year = years[i], .tm_mday = 1 };
-        assert_null(render_at(&date, "%G", &err));
+        assert_null(jinja_render_date(&date, "%G", &err));
         assert_int_equal(err.code, QUIRE_E_INVALID_ARG);
         assert_string_equal(err.msg, "template: the clock returned an invalid date");
     }

@@ -11,23 +11,6 @@ static const struct qr_quantization_config gptq_v2_config = { .method = QR_QUANT
 
 /* ---- Faults */
 
-/* Opens the tensors and reads all rows of all matrices. */
-static quire_status read_all(const struct qr_quantization_config *config, struct quire_error *err)
-{
-    struct qr_weights w;
-    quire_status s = open_stored(config, &w, err);
-    for (size_t i = 0; s == QUIRE_OK && i < qr_weights_source_count(&w); i++) {
-        struct qr_source_tensor t;
-        qr_weights_source_tensor(&w, i, &t);
-        uint8_t *rows = malloc(t.bytes);
-        s = qr_weights_read_source(&w, i, 0, t.bytes, rows, err);
-        free(rows);
-    }
-    close_stored(&w);
-    forget_stored();
-    return s;
-}
-
 struct fault {
     const struct qr_quantization_config *config;
     void (*make)(void);
