@@ -285,8 +285,8 @@ name_is_refused()
 }
 name_is_refused "$(printf 'a%.0s' $(seq 65))" "the name has more than 64 bytes"
 name_is_refused $'bell\a' "the name has a control character"
-name_is_refused $'c1\u0085' "the name has a control character"
-name_is_refused $'turned\u202e' "the name has a control character"
+name_is_refused $'c1\xc2\x85' "the name has a control character" # U+0085 in UTF-8, whatever the locale
+name_is_refused $'turned\xe2\x80\xae' "the name has a control character" # U+202E
 name_is_refused $'caf\xe9' "the name is not UTF-8"
 name_is_refused 7 "a name is not a number"
 talk -i -n 2 < <(printf '%s\n' Hello '/new one' '/new one  ' '/new Hello' '/new über 日本' '/switch one' '/switch über 日本  ' \
