@@ -11,9 +11,11 @@ set(QUIRE_FLAGS_neon -march=armv8-a)
 set(QUIRE_FLAGS_neon_dotprod -march=armv8.2-a+dotprod)
 set(QUIRE_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
 
-# Fuzzing needs no instrumented kernels, which take clang minutes: kerncheck checks their accesses by guard pages.
+# Fuzzing needs neither instrumented kernels nor many levels, which take clang minutes: kerncheck checks their accesses by
+# guard pages.
 if(CMAKE_C_FLAGS MATCHES "fsanitize=[a-z,]*fuzzer-no-link")
   set(QUIRE_UNSANITIZED -fno-sanitize=all)
+  set(QUIRE_UP_TO_AVX2 ON)
 endif()
 
 # Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes.
@@ -55,11 +57,15 @@ endfunction()
 
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|amd64)$")
   quire_isa(avx2 avx2)
-  quire_isa(avx2_vnni avx2/vnni)
-  quire_isa(avx512 avx512)
-  quire_isa(avx512_vnni avx512/vnni)
-  quire_isa(avx512_bf16 avx512/bf16)
-  quire_isa(avx512_amx avx512/amx)
+  if(QUIRE_UP_TO_AVX2)
+    target_compile_definitions(quire_objects PRIVATE QUIRE_UP_TO_AVX2=1)
+  else()
+    quire_isa(avx2_vnni avx2/vnni)
+    quire_isa(avx512 avx512)
+    quire_isa(avx512_vnni avx512/vnni)
+    quire_isa(avx512_bf16 avx512/bf16)
+    quire_isa(avx512_amx avx512/amx)
+  endif()
 elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   quire_isa(neon neon)
   quire_isa(neon_dotprod neon/dotprod)

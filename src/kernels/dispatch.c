@@ -28,7 +28,7 @@ enum {
 #undef X
 };
 
-#if defined(__x86_64__) && !defined(QUIRE_GENERIC_ONLY)
+#if defined(__x86_64__) && !defined(QUIRE_GENERIC_ONLY) && !defined(QUIRE_UP_TO_AVX2)
 /* On CPUs where vdpbf16ps is slow, restores the kernels of the base level where that instruction is
  * the only difference. The bits are the same. */
 static void avoid_vdpbf16ps(struct qr_kernels *k, const struct qr_kernels *base)

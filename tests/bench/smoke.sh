@@ -50,10 +50,12 @@ prints 4 linear --types q6_k --shapes 33x256 -M 1,7 --compute native,f32 --isa g
 prints 4 attention --shapes llama-1b -p 70 -ctk bf16,fp8,int8
 prints 12 attention --shapes llama-1b -d 300 -b 1,3 -ctk bf16,fp8,int8
 # prefill and decode at each depth: count of paged rows per "queries/context"
-prints 13 attention --shapes llama-1b -p 1,70,600 -d 0,1100 -ctk bf16,int8
+prints 13 attention --shapes llama-1b -p 1,70,600 -d 0,100 -ctk bf16,int8
 at=$(awk -F, '$1 == "Attention" && $4 == "paged" { print $6 "/" $7 }' "$dir/csv" | sort | uniq -c | tr -s ' \n' ' ')
-[ "$at" = " 2 1/1 2 1/1101 2 512/1700 2 512/600 2 70/1170 2 70/70 " ] || fail "attention at depths: $at"
-prints 2 attention --shapes gpt-oss-20b,mpt-7b,gemma3-4b -p 1100 --compute f32 -ctk f16 --shuffle
+[ "$at" = " 2 1/1 2 1/101 2 512/600 2 512/700 2 70/170 2 70/70 " ] || fail "attention at depths: $at"
+# windows of 128 and 1,024, ALiBi
+prints 2 attention --shapes gpt-oss-20b,mpt-7b -p 200 --compute f32 -ctk f16 --shuffle
+prints 1 attention --shapes gemma3-4b -p 1100 --compute f32 -ctk f16 --shuffle
 prints 8 overhead -t 2
 # with oneDNN if the build has it
 if "$bench" linear --onednn --quick -r 1 --types bf16 --shapes 64x64 -M 1 --csv >"$dir/csv" 2>/dev/null; then

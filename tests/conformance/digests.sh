@@ -34,7 +34,7 @@ model_args() {
 run_digest() {
     local level=$1 model=$2 compute=$3 kv=$4 said code=0 args digest
     mapfile -t args < <(model_args "$model")
-    said=$("$eval" "${args[@]}" --isa "$level" --compute "$compute" --kv "$kv" 2>&1) || code=$?
+    said=$("$eval" "${args[@]}" --threads 1 --isa "$level" --compute "$compute" --kv "$kv" 2>&1) || code=$?
     case $said in
     *digest\ *) digest=${said##*digest } ;;
     *) digest=error-$code ;;

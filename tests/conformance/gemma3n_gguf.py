@@ -114,7 +114,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         path = os.path.join(scratch, "gemma3n.gguf")
         write_gguf(path, keys, gguf_tensors(read_safetensors(os.path.join(folder, "model.safetensors"))))
-        return subprocess.run([quire_eval, "golden", "--gguf", path, folder]).returncode
+        return subprocess.run([quire_eval, "golden", "--threads", "1", "--gguf", path, folder]).returncode
 
 
 if __name__ == "__main__":

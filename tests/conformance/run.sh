@@ -11,9 +11,10 @@ if [ ! -d "$shared/goldens" ]; then
     echo "skipped: no reference data at $shared (set QUIRE_SHARED)"
     exit 77
 fi
-isa=()
+# The models are tiny: more threads would only wait for each other, and for the tests that run beside this one.
+common=(--threads 1)
 if [ -n "$level" ]; then
-    isa=(--isa "$level")
+    common+=(--isa "$level")
     if ! "$eval" --list-levels | grep -qx "$level"; then
         echo "skipped: this CPU lacks $level"
         exit 77
@@ -56,9 +57,9 @@ older_style() {
 # Checks a GGUF file of a family in f32 and native mode; MoE families in f32 only.
 gguf_file() {
     [ -e "$1" ] || return 0
-    check "$eval" golden "${isa[@]}" --gguf "$1" "$golden/$2"
+    check "$eval" golden "${common[@]}" --gguf "$1" "$golden/$2"
     case " "$(echo $families_moe $families_moe_new_style)" " in *" $2 "*) return 0 ;; esac # echo: names end with a space, not a new line
-    check "$eval" golden "${isa[@]}" --compute native --gguf "$1" "$golden/$2"
+    check "$eval" golden "${common[@]}" --compute native --gguf "$1" "$golden/$2"
 }
 
 # Copies a folder as one of another family that computes the same; the rest are expressions of sed for config.json.
@@ -77,32 +78,32 @@ gguf_files() {
 
 case $suite in
 f32)
-    for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${isa[@]}" "$golden/$f"; done
+    for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${common[@]}" "$golden/$f"; done
     ;;
 families) # further families, and the older style of config.json of all families
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     for f in $families_more $families_new_style $families_moe $families_moe_new_style $families_encoder $families_encoder_new_style; do
-        check "$eval" golden "${isa[@]}" "$golden/$f"
+        check "$eval" golden "${common[@]}" "$golden/$f"
         gguf_files "$f"
     done
     for f in $families $families_more $families_moe $families_encoder; do
         older_style "$scratch" "$f"
-        check "$eval" golden "${isa[@]}" "$scratch/$f"
+        check "$eval" golden "${common[@]}" "$scratch/$f"
     done
     ! command -v python3 >/dev/null || check "$(dirname "$0")/gemma3n_gguf.py" "$eval" "$golden/gemma3n_text"
     renamed "$scratch" qwen2 seed_oss -e '/max_window_layers\|use_sliding_window/d' -e 's/"hidden_size"/"head_dim": 16, &/'
     renamed "$scratch" deepseek_v3 kimi_k2
-    for f in seed_oss kimi_k2; do check "$eval" golden "${isa[@]}" "$scratch/$f"; done
+    for f in seed_oss kimi_k2; do check "$eval" golden "${common[@]}" "$scratch/$f"; done
     ;;
 recurrent) # both styles of config.json, GGUF files, and the same bits for every chunk and number of threads
     scratch=$(mktemp -d)
     trap 'rm -rf "$scratch"' EXIT
     for f in $families_recurrent $families_recurrent_new_style; do
-        first=$("$eval" golden "${isa[@]}" --threads 1 "$golden/$f") || failed=1
+        first=$("$eval" golden "${common[@]}" "$golden/$f") || failed=1
         echo "$first"
         for options in "--threads 2 --chunk 1" "--threads 3 --chunk 7" "--chunk 16" "--chunk 64 --block-size 16"; do
-            other=$("$eval" golden "${isa[@]}" $options "$golden/$f") || failed=1
+            other=$("$eval" golden "${common[@]}" $options "$golden/$f") || failed=1
             if [ "$first" != "$other" ]; then
                 printf 'FAIL %s differs with %s:\n%s\n%s\n' "$f" "$options" "$first" "$other"
                 failed=1
@@ -110,26 +111,26 @@ recurrent) # both styles of config.json, GGUF files, and the same bits for every
         done
         if [ -e "$golden/$f/config_v4.json" ]; then
             older_style "$scratch" "$f"
-            check "$eval" golden "${isa[@]}" "$scratch/$f"
+            check "$eval" golden "${common[@]}" "$scratch/$f"
         fi
         for file in "$golden/gguf_2026/$f"-*.gguf; do
-            [ ! -e "$file" ] || check "$eval" golden "${isa[@]}" --gguf "$file" "$golden/$f"
+            [ ! -e "$file" ] || check "$eval" golden "${common[@]}" --gguf "$file" "$golden/$f"
         done
     done
     ;;
 native)
-    for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${isa[@]}" --compute native "$golden/$f"; done
+    for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${common[@]}" --compute native "$golden/$f"; done
     ;;
 kv)
     for kv in f16 bf16 int8 fp8_e4m3 fp8_e5m2; do
-        for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${isa[@]}" --kv $kv "$golden/$f"; done
+        for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${common[@]}" --kv $kv "$golden/$f"; done
     done
     # int4 needs heads of a multiple of 32
     for f in llama_h256 mistral qwen3 gemma gemma2_q32 gemma3_text phi3; do
         for compute in f32 native; do
-            check "$eval" golden "${isa[@]}" --compute $compute --kv int4 "$golden/$f"
-            check "$eval" golden "${isa[@]}" --compute $compute --kv int4 --kv-rotate kv "$golden/$f"
-            check "$eval" golden "${isa[@]}" --compute $compute -ctk int8 -ctv int4 "$golden/$f"
+            check "$eval" golden "${common[@]}" --compute $compute --kv int4 "$golden/$f"
+            check "$eval" golden "${common[@]}" --compute $compute --kv int4 --kv-rotate kv "$golden/$f"
+            check "$eval" golden "${common[@]}" --compute $compute -ctk int8 -ctv int4 "$golden/$f"
         done
     done
     ;;
@@ -142,7 +143,7 @@ adapters) # LoRA adapters on their models in both formats, within 1e-3
     for a in llama_r4 llama_r8_rs_embed mixtral_r4 mixtral_r4_params mixtral_r8_attn qwen2_r4 qwen2_r8_part; do
         base=${a%%_*}
         for m in "$golden/$base" "$golden/gguf/$base-bf16.gguf"; do
-            said=$("$eval" golden "${isa[@]}" --lora "$golden/lora/lora_$a" -m "$m") || failed=1
+            said=$("$eval" golden "${common[@]}" --lora "$golden/lora/lora_$a" -m "$m") || failed=1
             echo "lora_$a: $said"
             awk '{ for (i = 1; i < NF; i++) if ($i == "max") exit !($(i + 1) <= 1e-3) }' <<<"$said" || failed=1
         done
@@ -154,9 +155,9 @@ invariance)
         granite_swa deepseek_v32 glm_moe_dsa longcat_flash minimax_m3_text diffllama doge qwen4_exp deepseek_v4 $families_recurrent_new_style $families_encoder $families_encoder_new_style; do
         # exit code 1 is a difference above the bound, which experts do not have in native mode
         case " $(echo $families_moe $families_recurrent_new_style) " in *" $f "*) allowed=1 ;; *) allowed=0 ;; esac
-        first=$("$eval" golden "${isa[@]}" --compute native --kv bf16 --threads 1 "$golden/$f") || [ $? = $allowed ] || failed=1
-        for options in "--threads 2" "--threads 3 --chunk 16" "--threads 7 --chunk 1" "--chunk 64 --block-size 16" "--block-size 128"; do
-            other=$("$eval" golden "${isa[@]}" --compute native --kv bf16 $options "$golden/$f") || [ $? = $allowed ] || failed=1
+        first=$("$eval" golden "${common[@]}" --compute native --kv bf16 "$golden/$f") || [ $? = $allowed ] || failed=1
+        for options in "--threads 2 --chunk 1" "--threads 3" "--threads 7 --chunk 16" "--chunk 64 --block-size 16" "--block-size 128"; do
+            other=$("$eval" golden "${common[@]}" --compute native --kv bf16 $options "$golden/$f") || [ $? = $allowed ] || failed=1
             if [ "$first" != "$other" ]; then
                 printf 'FAIL %s differs with %s:\n%s\n%s\n' "$f" "$options" "$first" "$other"
                 failed=1
@@ -166,10 +167,10 @@ invariance)
     ;;
 onednn)
     for options in "" "--threads 3 --chunk 7" "--isa avx2"; do
-        for f in llama gemma2_q32 phi3 bert t5 t5gemma zaya; do check "$eval" golden --linear onednn $options "$golden/$f"; done
+        for f in llama gemma2_q32 phi3 bert t5 t5gemma zaya; do check "$eval" golden "${common[@]}" --linear onednn $options "$golden/$f"; done
     done
     # oneDNN supports bf16 on some CPUs only; 69: not supported
-    said=$("$eval" golden --linear onednn --compute native --gguf "$golden/gguf/llama-bf16.gguf" "$golden/llama" 2>&1)
+    said=$("$eval" golden "${common[@]}" --linear onednn --compute native --gguf "$golden/gguf/llama-bf16.gguf" "$golden/llama" 2>&1)
     code=$?
     echo "$said"
     case $code in
@@ -179,7 +180,7 @@ onednn)
     esac
     ;;
 attention)
-    for mode in f32 native; do check "$eval" attention "${isa[@]}" --compute $mode "$golden/attention_cases.json"; done
+    for mode in f32 native; do check "$eval" attention "${common[@]}" --compute $mode "$golden/attention_cases.json"; done
     ;;
 tokenize)
     for file in "$shared"/tokenizers/ggml-vocab-*.gguf; do

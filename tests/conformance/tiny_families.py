@@ -403,7 +403,7 @@ def main():
                 model.write_gguf(f"{folder}/model.gguf")
                 commands.append(["--gguf", f"{folder}/model.gguf", folder])
             for c in commands:
-                failed |= subprocess.call([sys.argv[1], "golden", *c])
+                failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", *c])
     return 1 if failed else 0
 
 

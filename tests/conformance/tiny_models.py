@@ -354,7 +354,7 @@ def main():
                 write_gguf(path, model, variant)
                 commands.append(["--gguf", path, folder])
             for c in commands:
-                failed |= subprocess.call([sys.argv[1], "golden", *c])
+                failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", *c])
     return 1 if failed else 0
 
 

@@ -135,7 +135,7 @@ def main():
         write_safetensors(f"{folder}/golden.safetensors", {
             f"ids.{PROMPT}": golden[f"ids.{PROMPT}"], f"logits.{PROMPT}": golden[f"logits.{PROMPT}"],
             f"mtp_logits.{PROMPT}": ("F32", [PROMPT - 1, len(rows)], logits)})
-        return subprocess.call([sys.argv[1], "golden", folder])
+        return subprocess.call([sys.argv[1], "golden", "--threads", "1", folder])
 
 
 if __name__ == "__main__":

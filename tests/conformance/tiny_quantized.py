@@ -458,7 +458,7 @@ def main():
             folder = f"{scratch}/{name}"
             write_folder(folder, GptOss() if name == "mxfp4" else Llama(name), 2 if name in SHARDED else 1)
             for mode in ("f32", "native"):
-                failed |= subprocess.call([sys.argv[1], "golden", "--compute", mode, folder])
+                failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", "--compute", mode, folder])
     return 1 if failed else 0
 
 

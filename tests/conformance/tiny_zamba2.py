@@ -204,7 +204,7 @@ def main():
         for model in models:
             folder = f"{scratch}/{model.name}"
             model.write(folder)
-            failed |= subprocess.call([sys.argv[1], "golden", folder])
+            failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", folder])
             failed |= subprocess.call([sys.argv[1], "golden", "--chunk", "1", "--threads", "2", folder])
     return 1 if failed else 0
 
