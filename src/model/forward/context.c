@@ -147,6 +147,7 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     b->places = take(c, assignments, 1, sizeof(uint32_t));
     b->assignments = take(c, assignments, 1, sizeof(uint32_t));
     b->starts = take(c, classes + 1, 1, sizeof(uint32_t));
+    b->used = take(c, classes + 1, 1, sizeof(uint32_t));
     b->shortcut =
         qr_model_has_shortcuts(m->config) ? take_floats(c, rows, m->config->hidden_size) : NULL;
     b->in = take_floats(c, assignments, m->config->hidden_size);

@@ -53,17 +53,15 @@ static void run_routers(const struct qr_step *s, const struct qr_model_layer *la
     qr_project_f32(s, src, p, shared ? 2 : 1, team);
 }
 
-static void route_rows(const struct qr_step *s, const struct qr_model_layer *layer,
-                       const struct quire_team *team)
+static void route_rows(const struct qr_step *s, const struct qr_model_layer *layer, size_t begin,
+                       size_t end)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     struct qr_moe_config all = s->ctx->model->config->moe; /* all kinds of experts are alike */
     const struct qr_moe_config *m = &all;
     const float *factors = layer->vec[QR_W_EXPERT_SCALE];
     const uint32_t *table = layer->router_table;
-    size_t begin, end;
     all.n_experts += all.n_identity + all.n_zero;
-    qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
         qr_moe_route(m, b->scores + r * m->n_experts, layer->vec[QR_W_ROUTER_CORRECTION],
                      table ? table + (size_t)s->args->token_ids[r] * m->top_k : NULL,
@@ -72,8 +70,8 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
         b->weights[i] *= factors[b->experts[i]];
 }
 
-/* Counting sort: places of all assignments by expert, within an expert by token. One thread runs
- * it: it is little work. */
+/* Counting sort: places of all assignments by expert, within an expert by token; and the list of
+ * experts with weights in use. One thread runs it: it is little work. */
 static void sort_assignments(const struct qr_step *s)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
@@ -84,25 +82,48 @@ static void sort_assignments(const struct qr_step *s)
     memset(b->starts, 0, (n_experts + 1) * sizeof *b->starts);
     for (uint32_t i = 0; i < n; i++)
         next[b->experts[i]]++;
-    uint32_t place = 0;
+    uint32_t place = 0, n_used = 0;
     for (uint32_t e = 0; e < n_experts; e++) {
         const uint32_t count = next[e];
+        if (count && e < m->n_experts)
+            b->used[++n_used] = e;
         next[e] = place;
         place += count;
     }
+    b->used[0] = n_used;
     for (uint32_t i = 0; i < n; i++) {
         b->places[i] = next[b->experts[i]]++;
         b->assignments[b->places[i]] = i;
     }
 }
 
+/* Routes all rows and sorts their assignments. Of few rows one thread does both: that is less work
+ * than a barrier. Ends with a barrier. */
+static void assign_experts(const struct qr_step *s, const struct qr_model_layer *layer,
+                           const struct quire_team *team)
+{
+    enum { FEW_ROWS = 4 };
+    const bool few = s->n_tokens <= FEW_ROWS;
+    size_t begin = 0, end = team->rank == 0 ? s->n_tokens : 0;
+    if (!few)
+        qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    route_rows(s, layer, begin, end);
+    if (!few)
+        quire_team_barrier(team);
+    if (team->rank == 0)
+        sort_assignments(s);
+    quire_team_barrier(team);
+}
+
+/* Copies the inputs to their places. qr_convert_input(), which follows, divides many rows in the
+ * same way, so that each thread reads only what it wrote itself; few rows need a barrier. */
 static void gather_inputs(const struct qr_step *s, const float *src, const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_model_config *c = s->ctx->model->config;
-    const size_t width = c->hidden_size;
+    const size_t width = c->hidden_size, n = (size_t)s->n_tokens * c->moe.top_k;
     size_t begin, end;
-    qr_team_range(team, (size_t)s->n_tokens * c->moe.top_k, 1, &begin, &end);
+    qr_team_range(team, n, 1, &begin, &end);
     for (size_t p = begin; p < end; p++) {
         float *row = b->in + p * width;
         memcpy(row, src + b->assignments[p] / c->moe.top_k * width, width * sizeof *row);
@@ -110,46 +131,52 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
             s->ctx->model->kernels->scale(row, b->weights[b->assignments[p]], width);
     }
     qr_adapter_place_scales(s, begin, end);
+    if (n <= QR_REPLICATED_ROWS_MAX)
+        quire_team_barrier(team);
 }
 
-/* ---- Grouped GEMM: each expert multiplies its own rows. The panels of all experts in use, in
- * order, are divided into one range of about equal cost per thread. */
+/* ---- Grouped GEMM: each expert multiplies its own rows. A work unit is some panels of one expert in
+ * use; experts differ in their numbers of rows, so threads steal. */
 
-/* The panels of one expert in a thread's range. */
+/* A work unit: panels of an expert's outputs for all of its rows. */
 struct expert_panels {
     uint32_t expert;
     size_t first_row, n_rows; /* places */
-    size_t panel, n_panels;   /* of the expert's outputs */
+    size_t panel, n_panels;
 };
 typedef void panels_fn(const struct qr_step *s, const struct qr_model_layer *layer,
                        const struct qr_act *act, const struct expert_panels *p);
+
+/* Panels of a unit: a multiple of what the register tile spans, and enough units per thread. */
+static size_t panels_per_unit(const struct qr_packed *w, size_t n_rows, size_t n_used,
+                              uint32_t n_threads)
+{
+    enum { UNITS_PER_THREAD = 16, MAX_PANELS = 16 };
+    const size_t tile = qr_linear_granule(w, n_rows / n_used) / w->panel_rows;
+    const size_t fair = n_used * w->n_panels / ((size_t)UNITS_PER_THREAD * n_threads),
+                 n = fair < MAX_PANELS ? fair : MAX_PANELS;
+    return n > tile ? n / tile * tile : tile;
+}
 
 static void for_panels(const struct qr_step *s, const struct qr_model_layer *layer,
                        enum qr_weight_role role, const struct qr_act *act, panels_fn *run,
                        const struct quire_team *team)
 {
-    enum { STREAM_COST = 8 }; /* of streaming a panel's weights, in rows multiplied */
     const struct qr_moe_buffers *b = &s->ctx->moe;
-    const uint32_t n_experts = s->ctx->model->config->moe.n_experts;
-    const size_t panels = layer->experts[role][0]->n_panels;
-    uint64_t total = 0, cost = 0;
-    for (uint32_t e = 0; e < n_experts; e++)
-        if (b->starts[e + 1] > b->starts[e])
-            total += b->starts[e + 1] - b->starts[e] + STREAM_COST;
-    const uint64_t begin = total * panels * team->rank / team->size,
-                   end = total * panels * (team->rank + 1) / team->size;
-    for (uint32_t e = 0; e < n_experts; e++) {
-        const uint64_t rows = b->starts[e + 1] - b->starts[e], panel_cost = rows + STREAM_COST;
-        if (!rows)
-            continue;
-        /* panel i starts at cost + i * panel_cost; the thread whose range holds that runs it */
-        const uint64_t first = begin > cost ? (begin - cost + panel_cost - 1) / panel_cost : 0,
-                       last = end > cost ? (end - cost + panel_cost - 1) / panel_cost : 0;
-        const struct expert_panels p = { e, b->starts[e], rows, first,
-                                         (last < panels ? last : panels) - first };
-        if (first < panels && first < last)
-            run(s, layer, act, &p);
-        cost += panel_cost * panels;
+    const struct qr_packed *w = layer->experts[role][0];
+    const uint32_t n_used = b->used[0], *used = b->used + 1;
+    if (!n_used) /* all are experts without weights */
+        return;
+    const size_t width = panels_per_unit(w, act->m, n_used, team->size),
+                 per_expert = (w->n_panels + width - 1) / width;
+    struct qr_work_steal loop =
+        qr_work_steal_begin(s->ctx->per_thread.counters, team, n_used * per_expert);
+    for (size_t unit; qr_work_steal_next(&loop, &unit);) {
+        const uint32_t e = used[unit / per_expert];
+        const size_t panel = unit % per_expert * width, left = w->n_panels - panel;
+        const struct expert_panels p = { e, b->starts[e], b->starts[e + 1] - b->starts[e], panel,
+                                         width < left ? width : left };
+        run(s, layer, act, &p);
     }
 }
 
@@ -251,13 +278,8 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
                                                 : src;
     run_routers(s, layer, router_src, team);
     quire_team_barrier(team);
-    route_rows(s, layer, team);
-    quire_team_barrier(team);
-    if (team->rank == 0)
-        sort_assignments(s);
-    quire_team_barrier(team);
+    assign_experts(s, layer, team);
     gather_inputs(s, src, team);
-    quire_team_barrier(team);
     const struct qr_packed *up = layer->experts[QR_W_EXPERT_UP][0],
                            *down = layer->experts[QR_W_EXPERT_DOWN][0];
     const struct qr_packed *gate =
