@@ -21,6 +21,13 @@ endif()
 # Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes.
 set(QUIRE_SANITIZED_LEVELS "" CACHE STRING "ISA levels with sanitizers; empty: all")
 
+# Where those are the levels of this CPU and it has FMA, generic kernels need no call for fmaf(): it rounds as the instruction
+# does, and takes most of the time of attention tests.
+if("avx2" IN_LIST QUIRE_SANITIZED_LEVELS)
+  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
+  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "-mfma")
+endif()
+
 # Further compile options of instrumented kernels.
 set(QUIRE_SANITIZED_KERNEL_FLAGS "" CACHE STRING "compile options of kernels in sanitizer builds, a list")
 

@@ -102,7 +102,7 @@ recurrent) # both styles of config.json, GGUF files, and the same bits for every
     for f in $families_recurrent $families_recurrent_new_style; do
         first=$("$eval" golden "${common[@]}" "$golden/$f") || failed=1
         echo "$first"
-        for options in "--threads 2 --chunk 1" "--threads 3 --chunk 7" "--chunk 16" "--chunk 64 --block-size 16"; do
+        for options in "--threads 2 --chunk 1" "--threads 3 --chunk 16" "--chunk 7" "--chunk 64 --block-size 16"; do
             other=$("$eval" golden "${common[@]}" $options "$golden/$f") || failed=1
             if [ "$first" != "$other" ]; then
                 printf 'FAIL %s differs with %s:\n%s\n%s\n' "$f" "$options" "$first" "$other"

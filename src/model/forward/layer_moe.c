@@ -135,8 +135,8 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
         quire_team_barrier(team);
 }
 
-/* ---- Grouped GEMM: each expert multiplies its own rows. A work unit is some panels of one expert in
- * use; experts differ in their numbers of rows, so threads steal. */
+/* ---- Grouped GEMM: each expert multiplies its own rows. A work unit is some panels of one expert
+ * in use; experts differ in their numbers of rows, so threads steal. */
 
 /* A work unit: panels of an expert's outputs for all of its rows. */
 struct expert_panels {
