@@ -93,8 +93,9 @@ static quire_status same_bits(struct bench_session *s, const struct model_test *
     const uint32_t chunk = t->generate                    ? s->chunk
                            : s->chunk / 2 + 13 < s->chunk ? s->chunk / 2 + 13
                                                           : s->chunk;
-    const quire_status status =
-        bench_session_prompt(s, t->depth, t->n, chunk, s->other_logits, err);
+    quire_status status = bench_session_reset_states(s, err);
+    if (status == QUIRE_OK)
+        status = bench_session_prompt(s, t->depth, t->n, chunk, s->other_logits, err);
     *same = status == QUIRE_OK &&
             !memcmp(s->logits, s->other_logits, s->info.vocab_size * sizeof(float));
     for (uint32_t i = 0; i < s->info.vocab_size && *same; i++)
@@ -143,7 +144,7 @@ static quire_status repeat(struct bench_session *s, const struct model_test *t,
         bool preempted;
     } group[GROUP];
     const uint32_t n = model_n_units(t);
-    quire_status status = QUIRE_OK;
+    quire_status status = bench_session_reset_states(s, err);
     double passed = 0, before = bench_limit(s->machine, work, &f->timing.limit);
     for (uint32_t i = 0; i < n && status == QUIRE_OK;) {
         const uint32_t some = n - i < GROUP ? n - i : GROUP;

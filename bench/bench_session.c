@@ -78,11 +78,11 @@ static quire_status open_states(struct bench_session *s, const struct bench_sess
         return QUIRE_OK;
     quire_state_pool_params_init(&sp, sizeof sp);
     sp.state_bytes = s->info.state_bytes;
-    sp.n_slots = p->max_seqs;
-    s->state_slots = malloc(p->max_seqs * sizeof *s->state_slots);
+    sp.n_slots = p->max_seqs + 1;
+    s->state_slots = malloc(sp.n_slots * sizeof *s->state_slots);
     quire_status status =
         s->state_slots ? quire_state_pool_create(&sp, &s->states, err) : QUIRE_E_NOMEM;
-    for (uint32_t i = 0; status == QUIRE_OK && i < p->max_seqs; i++)
+    for (uint32_t i = 0; status == QUIRE_OK && i < sp.n_slots; i++)
         status = quire_state_pool_alloc(s->states, &s->state_slots[i], err);
     return status;
 }
@@ -189,6 +189,15 @@ static quire_status step(struct bench_session *s, uint32_t n_seqs, float *logits
         .state_slots = s->state_slots,
     };
     return quire_context_forward(s->context, &args, err);
+}
+
+quire_status bench_session_reset_states(struct bench_session *s, struct quire_error *err)
+{
+    quire_status status = QUIRE_OK;
+    for (uint32_t i = 0; s->states && i < s->max_seqs && status == QUIRE_OK; i++)
+        status =
+            quire_state_pool_copy(s->states, s->state_slots[i], s->state_slots[s->max_seqs], err);
+    return status;
 }
 
 quire_status bench_session_prompt(struct bench_session *s, uint32_t depth, uint32_t n,

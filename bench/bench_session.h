@@ -17,7 +17,7 @@ struct bench_session {
     struct quire_model_info info;
     struct quire_kv_cache *kv;       /* NULL in models without attention layers */
     struct quire_state_pool *states; /* NULL in models without recurrent layers */
-    int32_t *state_slots;            /* [max_seqs] */
+    int32_t *state_slots;            /* [max_seqs], then one whose state stays zero */
     struct quire_context *context;
     struct quire_kv_group_config groups[BENCH_MAX_GROUPS];
     uint32_t n_groups, max_seqs, max_len, chunk;
@@ -46,6 +46,10 @@ struct bench_session_params {
 int bench_session_open(struct bench_session *s, const struct bench_session_params *p,
                        struct bench_machine *m);
 void bench_session_close(struct bench_session *s);
+
+/* Sets the states of all sequences to zero, which stands for a state at any depth. Steps at position
+ * 0 do that themselves; those at a depth would continue the sequence of the step before. */
+quire_status bench_session_reset_states(struct bench_session *s, struct quire_error *err);
 
 /* Prefills positions [depth, depth + n) of sequence 0 in chunks of at most `chunk` tokens;
  * logits [vocab] of the last position. */

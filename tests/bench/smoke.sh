@@ -105,6 +105,8 @@ if [ -n "$eval" ]; then
         "$eval" logits -m "$dir/arch.gguf" -p 'the inn' >"$dir/out" || fail "$arch cannot be opened"
         [ "$(wc -l <"$dir/out")" = 10 ] || fail "$arch: $(cat "$dir/out")"
     done
+    # a model with states: every test begins with the same ones, else the logits differ
+    prints 4 model -m "$dir/arch.gguf" -p 40 -n 3 -d 0,100
 fi
 fails 66 compare -m "$dir/q4_0.gguf" --peer "$dir/no-such-program"
 fails 69 compare -m "$dir/q4_0.gguf" --peer /bin/true --quick -p 20 -n 3
