@@ -39,7 +39,7 @@ static void every_fault(const char *path)
 {
     struct quire_error err = QUIRE_ERROR_INIT;
     struct fail_alloc f;
-    for (size_t n = 1, done = 0; !done; n++) {
+    for (size_t n = 1, done = 0; !done; n += takes_sample() ? 3 : 1) {
         fail_alloc_init(&f, n, false);
         const quire_status s = open_path(path, &f.hooks, &err);
         done = f.calls < n;
@@ -47,7 +47,7 @@ static void every_fault(const char *path)
         if (s != (done ? QUIRE_OK : QUIRE_E_NOMEM) || (!done && !strstr(err.msg, "memory")))
             fail_msg("%s, allocation %zu: %s \"%s\"", path, n, quire_status_name(s), err.msg);
     }
-    for (size_t n = 1, done = 0; !done; n++) {
+    for (size_t n = 1, done = 0; !done; n += takes_sample() ? 3 : 1) {
         fail_alloc_init(&f, 0, false);
         fail_read(n);
         const quire_status s = open_path(path, &f.hooks, &err);
