@@ -47,8 +47,9 @@ int bench_session_open(struct bench_session *s, const struct bench_session_param
                        struct bench_machine *m);
 void bench_session_close(struct bench_session *s);
 
-/* Sets the states of all sequences to zero, which stands for a state at any depth. Steps at position
- * 0 do that themselves; those at a depth would continue the sequence of the step before. */
+/* Sets the states of all sequences to zero, which stands for a state at any depth. Steps at
+ * position 0 do that themselves; those at a depth would continue the sequence of the step
+ * before. */
 quire_status bench_session_reset_states(struct bench_session *s, struct quire_error *err);
 
 /* Prefills positions [depth, depth + n) of sequence 0 in chunks of at most `chunk` tokens;
