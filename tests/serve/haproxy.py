@@ -132,7 +132,18 @@ def load(port, victim, how):
     return whole, streams
 
 
+def wait_ready(server):
+    """A server that is not ready when the proxy asks first gets its conversations only later, in the middle of them."""
+    for _ in range(600):
+        if request(server.port, "/ready", None)[0] == 200:
+            return
+        time.sleep(0.05)
+    raise AssertionError("a server does not become ready")
+
+
 def check(servers, folder):
+    for s in servers:
+        wait_ready(s)
     proxy, port = start_proxy(folder, servers)
     try:
         for with_header in True, False:
