@@ -95,6 +95,7 @@ static int open_beside(const char *path, mode_t mode, char *name, size_t size)
     for (unsigned i = 0; i < TRIES; i++) {
         (void)snprintf(name, size, "%s.%016llx.tmp", path, (unsigned long long)random_number(i));
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, mode);
+        /* GCOVR_EXCL_BR_LINE: a file of a random name, or a signal, comes by chance. */
         if (fd < 0 && (errno == EEXIST || errno == EINTR))
             continue;
         if (fd < 0)
