@@ -11,8 +11,8 @@ set(QUIRE_FLAGS_neon -march=armv8-a)
 set(QUIRE_FLAGS_neon_dotprod -march=armv8.2-a+dotprod)
 set(QUIRE_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
 
-# Fuzzing needs neither instrumented kernels nor many levels, which take clang minutes: kerncheck checks their accesses by
-# guard pages.
+# Fuzzing needs neither instrumented kernels nor many levels, which take clang minutes: kerncheck checks their accesses
+# by guard pages.
 if(CMAKE_C_FLAGS MATCHES "fsanitize=[a-z,]*fuzzer-no-link")
   set(QUIRE_UNSANITIZED -fno-sanitize=all)
   set(QUIRE_UP_TO_AVX2 ON)
@@ -21,8 +21,8 @@ endif()
 # Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes.
 set(QUIRE_SANITIZED_LEVELS "" CACHE STRING "ISA levels with sanitizers; empty: all")
 
-# Where those are the levels of this CPU and it has FMA, generic kernels need no call for fmaf(): it rounds as the instruction
-# does, and takes most of the time of attention tests.
+# Sanitizer builds for a CPU with FMA use it in generic kernels: the bits are those of fmaf(), whose calls take most of
+# the time of attention tests.
 if("avx2" IN_LIST QUIRE_SANITIZED_LEVELS)
   file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
   set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "-mfma")

@@ -133,7 +133,7 @@ def load(port, victim, how):
 
 
 def wait_ready(server):
-    """A server that is not ready when the proxy asks first gets its conversations only later, in the middle of them."""
+    """HAProxy leaves out a server that still loads its model; when it returns, conversations would move to it."""
     for _ in range(600):
         if request(server.port, "/ready", None)[0] == 200:
             return

@@ -82,10 +82,6 @@ static void some_experts(void **state)
         skip();
     struct lora_world l;
     struct folder f;
-    struct quire_adapter *a;
-    struct quire_adapter_params ap;
-    quire_adapter_params_init(&ap, sizeof ap);
-    ap.path = dir;
     open_lora_world(&l, "mixtral", QUIRE_COMPUTE_F32, 1, 4);
     read_adapter(&f, "lora_mixtral_r4");
     for (size_t i = 0; i < f.n; i++)
@@ -93,7 +89,7 @@ static void some_experts(void **state)
             memset(f.t[i].data, 0, f.t[i].n * sizeof(float));
     for (int removed = 0; removed < 2; removed++) {
         write_adapter(&f);
-        assert_status(QUIRE_OK, quire_adapter_open(l.w.model, &ap, &a, NULL));
+        struct quire_adapter *a = open_adapter(l.w.model, dir);
         run_chunks(&l.w, &(struct use){ { a }, 1, { 0, 0 }, { 1, 1 } }, TOKENS, false,
                    removed ? got : want);
         assert_status(QUIRE_OK, quire_adapter_close(a));
@@ -124,11 +120,8 @@ static void scales(void **state)
     read_adapter(&f, "lora_llama_r4");
     replace(f.config, 1 << 16, "\"lora_alpha\": 8", "\"lora_alpha\": 16");
     write_adapter(&f);
-    struct quire_adapter *a = open_golden_adapter(l.w.model, "lora_llama_r4"), *twice;
-    struct quire_adapter_params ap;
-    quire_adapter_params_init(&ap, sizeof ap);
-    ap.path = dir;
-    assert_status(QUIRE_OK, quire_adapter_open(l.w.model, &ap, &twice, NULL));
+    struct quire_adapter *a = open_golden_adapter(l.w.model, "lora_llama_r4"),
+                         *twice = open_adapter(l.w.model, dir);
     const struct use by_scale = { { a }, 1, { 0, 0 }, { 2, 2 } },
                      by_alpha = { { twice }, 1, { 0, 0 }, { 1, 1 } };
     run_chunks(&l.w, &by_alpha, TOKENS, false, want);
@@ -149,8 +142,7 @@ static void scales(void **state)
     for (int i = 0; i < 4; i++)
         replace(f.config, 1 << 16, patterns[i][0], patterns[i][1]);
     write_adapter(&f);
-    struct quire_adapter *by_pattern;
-    assert_status(QUIRE_OK, quire_adapter_open(l.w.model, &ap, &by_pattern, NULL));
+    struct quire_adapter *by_pattern = open_adapter(l.w.model, dir);
     run_chunks(&l.w, &(struct use){ { by_pattern }, 1, { 0, 0 }, { 1, 1 } }, TOKENS, false, got);
     assert_memory_equal(got, want, sizeof want);
     assert_status(QUIRE_OK, quire_adapter_close(by_pattern));

@@ -60,20 +60,25 @@ static inline struct quire_model *open_base(const char *name)
     return m;
 }
 
-static inline struct quire_adapter *open_golden_adapter(struct quire_model *m, const char *name)
+static inline struct quire_adapter *open_adapter(struct quire_model *m, const char *path)
 {
-    char path[4200];
     struct quire_adapter *a;
     struct quire_adapter_params ap;
     struct quire_error err = QUIRE_ERROR_INIT;
     quire_adapter_params_init(&ap, sizeof ap);
-    snprintf(path, sizeof path, "%s/goldens/lora/%s", shared_dir(), name);
     ap.path = path;
     const quire_status s = quire_adapter_open(m, &ap, &a, &err);
     if (s != QUIRE_OK)
-        print_error("%s: %s\n", name, err.msg);
+        print_error("%s: %s\n", path, err.msg);
     assert_int_equal(s, QUIRE_OK);
     return a;
+}
+
+static inline struct quire_adapter *open_golden_adapter(struct quire_model *m, const char *name)
+{
+    char path[4200];
+    snprintf(path, sizeof path, "%s/goldens/lora/%s", shared_dir(), name);
+    return open_adapter(m, path);
 }
 
 /* Opens the adapter in `dir`, or an image, and closes it: the status, a part of the message, and

@@ -121,11 +121,8 @@ static void experts(void **state)
                 free(f.t[k].data);
         f.n = n;
         write_adapter(&f);
-        struct quire_adapter *gguf = open_image(l.w.model, &image), *peft;
-        struct quire_adapter_params ap;
-        quire_adapter_params_init(&ap, sizeof ap);
-        ap.path = dir;
-        assert_status(QUIRE_OK, quire_adapter_open(l.w.model, &ap, &peft, NULL));
+        struct quire_adapter *gguf = open_image(l.w.model, &image),
+                             *peft = open_adapter(l.w.model, dir);
         run_chunks(&l.w, &(struct use){ { peft }, 1, { 0, 0 }, { 1, 1 } }, TOKENS, false, want);
         run_chunks(&l.w, &(struct use){ { gguf }, 1, { 0, 0 }, { 1, 1 } }, 7, false, got);
         assert_memory_equal(got, want, sizeof want);
