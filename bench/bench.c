@@ -63,7 +63,7 @@ static const struct {
     OPTION("--threads", "-t", LIST, threads, "thread counts (default: of the machine)"),
     OPTION("--repetitions", "-r", NUMBER, reps, "rounds of each measurement"),
     OPTION("--quick", NULL, FLAG, quick, "few rounds and small shapes, to test the commands"),
-    OPTION("--compute", NULL, TEXT, compute, "native, f32, or both as a list"),
+    OPTION("--compute", NULL, TEXT, compute, "native, f32, throughput, or several as a list"),
     OPTION("--types", NULL, TEXT, types, "weight types, or all"),
     OPTION("--shapes", NULL, TEXT, shapes, "NxK (linear) or model names (attention)"),
     OPTION("--rows", "-M", LIST, m, "M, rows of activations"),
@@ -210,19 +210,28 @@ struct bench_list bench_list_or(const struct bench_list *list, const char *dflt)
 
 const char *bench_compute_name(enum quire_compute compute)
 {
-    return compute == QUIRE_COMPUTE_F32 ? "f32" : "native";
+    static const char *const names[] = {
+        [QUIRE_COMPUTE_NATIVE] = "native",
+        [QUIRE_COMPUTE_F32] = "f32",
+        [QUIRE_COMPUTE_THROUGHPUT] = "throughput",
+    };
+    return names[compute];
 }
 
 unsigned bench_compute_modes(const struct bench_options *o, const char *dflt,
-                             enum quire_compute modes[2])
+                             enum quire_compute modes[3])
 {
     const char *text = o->compute ? o->compute : dflt;
     char word[16];
     unsigned n = 0;
-    while (n < 2 && bench_next_word(&text, word, sizeof word)) {
-        modes[n] = strcmp(word, "f32") ? QUIRE_COMPUTE_NATIVE : QUIRE_COMPUTE_F32;
-        if (strcmp(word, bench_compute_name(modes[n++])) != 0)
-            return bench_error(64, "--compute %s: native or f32", word), 0u;
+    while (n < 3 && bench_next_word(&text, word, sizeof word)) {
+        int mode = QUIRE_COMPUTE_NATIVE;
+        while (mode <= QUIRE_COMPUTE_THROUGHPUT &&
+               strcmp(word, bench_compute_name((enum quire_compute)mode)) != 0)
+            mode++;
+        if (mode > QUIRE_COMPUTE_THROUGHPUT)
+            return bench_error(64, "--compute %s: native, f32 or throughput", word), 0u;
+        modes[n++] = (enum quire_compute)mode;
     }
     return n;
 }

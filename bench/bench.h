@@ -72,7 +72,7 @@ bool bench_next_word(const char **text, char *out, size_t size);
 /* Parses --compute. Returns the number of modes; 0, with a message on stderr, if a word is
  * unknown. */
 unsigned bench_compute_modes(const struct bench_options *o, const char *dflt,
-                             enum quire_compute modes[2]);
+                             enum quire_compute modes[3]);
 const char *bench_compute_name(enum quire_compute compute);
 
 #endif

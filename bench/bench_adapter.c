@@ -76,7 +76,7 @@ static int run(struct bench_table *table, const struct bench_options *o, struct 
                const struct model_tests *tests)
 {
     enum quire_kv_dtype k_type, v_type;
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     struct bench_session s = { 0 };
     if (!bench_compute_modes(o, "native", modes) ||
         bench_kv_types(o, "bf16", 0, &k_type, &v_type) <= 0)

@@ -221,7 +221,7 @@ static quire_status run(void *arg, struct quire_error *err)
 static enum bench_roof roof_of(const struct attention_case *c)
 {
     const enum quire_kv_dtype k = c->k_type;
-    return c->config.compute == QUIRE_COMPUTE_NATIVE && k != QUIRE_KV_F32 && k != QUIRE_KV_F16
+    return c->config.compute != QUIRE_COMPUTE_F32 && k != QUIRE_KV_F32 && k != QUIRE_KV_F16
                ? BENCH_BF16
                : BENCH_F32;
 }
@@ -259,7 +259,7 @@ static const struct bench_column columns[] = {
     { "queries", "n_query", 0, 7 },
     { "context", "context", 0, 7 },
     { "KV", "kv", BENCH_TEXT, 9 },
-    { "compute", "compute", BENCH_TEXT, 7 },
+    { "compute", "compute", BENCH_TEXT, 10 },
     { "threads", "threads", 0, 7 },
     { "us", "us", 1, 9 },
     { "95 % low", "us_lo", 1, 9 },
@@ -408,7 +408,7 @@ static int cases(struct job *j)
 
 static int kv_types(struct job *j)
 {
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     const unsigned n_modes = bench_compute_modes(j->o, "native", modes);
     if (!n_modes)
         return 64;

@@ -84,7 +84,7 @@ static int compare(struct bench_table *t, const struct bench_options *o, struct 
                    struct peer *p)
 {
     enum quire_kv_dtype k_type, v_type;
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     struct model_tests tests;
     struct bench_session s;
     model_tests_plan(o, &tests);

@@ -26,6 +26,8 @@ struct product {
     struct qr_act act;
     struct qr_linear_args args;
     struct qr_work_steal_counters *counters; /* [threads] */
+    struct qr_unpacked *unpacked;            /* [threads], with a panel each */
+    unsigned char *panels;
 };
 
 static const struct bench_column columns[] = {
@@ -33,7 +35,7 @@ static const struct bench_column columns[] = {
     { "N x K", "shape", BENCH_TEXT, 13 },
     { "M", "m", 0, 4 },
     { "threads", "threads", 0, 7 },
-    { "compute", "compute", BENCH_TEXT, 7 },
+    { "compute", "compute", BENCH_TEXT, 10 },
     { "us", "us", 1, 9 },
     { "95 % low", "us_lo", 1, 9 },
     { "high", "us_hi", 1, 9 },
@@ -54,6 +56,7 @@ static void close_product(struct product *p)
         qr_packed_destroy(p->copies[i]);
     qr_onednn_destroy(p->onednn);
     free(p->copies), free(p->x), free(p->out), free(p->views), free(p->counters);
+    free(p->unpacked), free(p->panels);
     *p = (struct product){ 0 };
 }
 
@@ -107,10 +110,15 @@ static quire_status open_product(struct product *p, const struct bench_options *
     p->x = malloc(max_m * k * sizeof *p->x);
     p->out = aligned_alloc(64, (max_m * n * sizeof *p->out + 63) / 64 * 64);
     p->views = aligned_alloc(64, view_bytes);
-    p->counters = aligned_alloc(64, p->machine->n_threads * sizeof *p->counters);
-    if (!p->copies || !p->x || !p->out || !p->views || !p->counters)
+    const size_t n_threads = p->machine->n_threads, panel_bytes = qr_unpacked_bytes(k);
+    p->counters = aligned_alloc(64, n_threads * sizeof *p->counters);
+    p->unpacked = aligned_alloc(64, n_threads * sizeof *p->unpacked);
+    p->panels = aligned_alloc(64, n_threads * panel_bytes);
+    if (!p->copies || !p->x || !p->out || !p->views || !p->counters || !p->unpacked || !p->panels)
         return QUIRE_E_NOMEM;
-    memset(p->counters, 0, p->machine->n_threads * sizeof *p->counters);
+    memset(p->counters, 0, n_threads * sizeof *p->counters);
+    for (size_t i = 0; i < n_threads; i++)
+        qr_unpacked_init(&p->unpacked[i], p->panels + i * panel_bytes, panel_bytes);
     for (size_t i = 0; i < max_m * k; i++) /* nearer to normal than one uniform number */
         p->x[i] = bench_random_float(&rng) + bench_random_float(&rng) + bench_random_float(&rng);
     return pack(p, type, rng, err);
@@ -123,7 +131,9 @@ static void product_part(void *arg, const struct quire_team *team)
     const struct product *p = arg;
     qr_act_convert_part(&p->act, p->kernels, team);
     quire_team_barrier(team);
-    qr_linear_part(&p->args, 1, p->kernels, p->counters, team);
+    struct qr_linear_args args = p->args;
+    args.unpacked = &p->unpacked[team->rank];
+    qr_linear_part(&args, 1, p->kernels, p->counters, team);
 }
 
 static quire_status run(void *arg, struct quire_error *err)
@@ -150,23 +160,33 @@ static double rounded(const struct qr_act *act, size_t i, size_t k)
     return (double)act->f32[i * act->f32_stride + k];
 }
 
+/* Weights of row j as the kernel multiplies them, and as the format defines them. */
+static void weight_row(const struct product *p, size_t j, float *multiplied, float *given)
+{
+    qr_packed_unpack_row(p->args.w, j, given);
+    for (size_t k = 0; k < p->k; k++)
+        multiplied[k] = qr_linear_unpacks(p->args.w, p->args.compute)
+                            ? qr_bf16_to_f32(qr_f32_to_bf16(given[k]))
+                            : given[k];
+}
+
 /* Gets the largest error of sampled outputs against double-precision dot products, relative to
- * their RMS. *error: with converted activations, so only the f32 sums differ; *with_rounding:
- * with the original ones. */
+ * their RMS. *error: with converted operands, so only the f32 sums differ; *with_rounding: with the
+ * original ones. */
 static bool check(const struct product *p, double *error, double *with_rounding)
 {
     enum { ROWS = 16 };
-    float *w = malloc(p->k * sizeof *w);
+    float *w = malloc(2 * p->k * sizeof *w), *multiplied = w + p->k;
     double square = 0, worst = 0, worst_rounding = 0;
     size_t count = 0;
     for (size_t r = 0; w && r < ROWS; r++) {
         const size_t j = r * (p->n - 1) / (ROWS - 1);
-        qr_packed_unpack_row(p->args.w, j, w);
+        weight_row(p, j, multiplied, w);
         for (size_t i = 0; i<p->m; i += p->m> 4 ? p->m / 4 : 1) {
             double exact = 0, given = 0;
             for (size_t k = 0; k < p->k; k++) {
                 given += (double)p->x[i * p->k + k] * (double)w[k];
-                exact += rounded(&p->act, i, k) * (double)w[k];
+                exact += rounded(&p->act, i, k) * (double)multiplied[k];
             }
             const double out = (double)p->out[i * p->n + j];
             worst = fmax(worst, fabs(out - exact));
@@ -186,16 +206,16 @@ static bool check(const struct product *p, double *error, double *with_rounding)
 
 static enum bench_roof roof_of(uint32_t type, enum quire_compute compute)
 {
-    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16)
+    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32)
         return BENCH_F32;
-    return type == QR_WEIGHT_BF16 ? BENCH_BF16 : BENCH_INT8;
+    if (compute == QUIRE_COMPUTE_THROUGHPUT || type == QR_WEIGHT_BF16)
+        return BENCH_BF16;
+    return type == QR_WEIGHT_F16 ? BENCH_F32 : BENCH_INT8;
 }
 
 static int measure(struct product *p, struct bench_table *t, const struct bench_options *o,
-                   uint32_t type, uint32_t m, enum quire_compute mode)
+                   uint32_t type, uint32_t m, enum quire_compute compute)
 {
-    const enum quire_compute compute =
-        mode == QUIRE_COMPUTE_F32 ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
     struct bench_work work = { .run = run, .arg = p };
     struct bench_timing timing;
     double error, with_rounding;
@@ -205,7 +225,7 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
         .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
     };
     work.need[BENCH_READ] = (double)p->copies[0]->bytes;
-    work.need[roof_of(type, mode)] = 2.0 * (double)p->n * (double)p->k * m;
+    work.need[roof_of(type, compute)] = 2.0 * (double)p->n * (double)p->k * m;
     const quire_status s =
         bench_measure(p->machine, o, &work, bench_repetitions(o, 9), &timing, NULL);
     if (s != QUIRE_OK)
@@ -215,12 +235,12 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     bench_text(t, "%zu x %zu", p->n, p->k);
     bench_number(t, m);
     bench_number(t, p->machine->n_threads);
-    bench_text(t, "%s", bench_compute_name(mode));
+    bench_text(t, "%s", bench_compute_name(compute));
     bench_number(t, timing.seconds.median * 1e6);
     bench_number(t, timing.seconds.lo * 1e6);
     bench_number(t, timing.seconds.hi * 1e6);
     bench_number(t, work.need[BENCH_READ] / timing.seconds.median * 1e-9);
-    bench_number(t, work.need[roof_of(type, mode)] / timing.seconds.median * 1e-9);
+    bench_number(t, work.need[roof_of(type, compute)] / timing.seconds.median * 1e-9);
     bench_number(t, timing.fraction);
     bench_text(t, "%s", timing.limit);
     bench_number(t, error);
@@ -236,7 +256,7 @@ static int product_rows(struct bench_machine *machine, struct bench_table *t,
     const struct bench_list ms = bench_list_or(&o->m, o->quick ? "1,32" : "1,2,4,8,16,32,128,512");
     struct product p = { .machine = machine };
     struct quire_error err = QUIRE_ERROR_INIT;
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     const unsigned n_modes = bench_compute_modes(o, "native", modes);
     size_t n, k;
     uint32_t max_m = 1;

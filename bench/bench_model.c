@@ -111,7 +111,7 @@ static const struct bench_column columns[] = {
     { "GB", "gb", 2, 5 },
     { "threads", "threads", 0, 7 },
     { "KV", "kv", BENCH_TEXT, 8 },
-    { "compute", "compute", BENCH_TEXT, 7 },
+    { "compute", "compute", BENCH_TEXT, 10 },
     { "seqs", "seqs", 0, 4 },
     { "test", "test", BENCH_TEXT, 14 },
     { "t/s", "t_per_s", 2, 8 },
@@ -241,7 +241,7 @@ static int machine_rows(struct bench_table *t, const struct bench_options *o,
                         struct bench_machine *m, const struct model_tests *tests)
 {
     enum quire_kv_dtype k_type, v_type;
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     const unsigned n_modes = bench_compute_modes(o, "native", modes);
     if (!n_modes)
         return 64;

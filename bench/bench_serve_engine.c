@@ -126,7 +126,7 @@ static int open_engine(struct player *p, struct quire_error *err)
     const struct bench_options *o = p->setup->o;
     struct quire_engine_params ep;
     quire_engine_params_init(&ep, sizeof ep);
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     uint32_t prompt;
     if (bench_kv_types(o, "f16", 0, &ep.k_dtype, &ep.v_dtype) < 0 ||
         bench_compute_modes(o, "native", modes) != 1)

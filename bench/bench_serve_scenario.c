@@ -211,7 +211,7 @@ static int measure_model(const struct bench_options *o, const struct workload *w
     tests.max_len = r->prompt + r->answer;
     tests.max_depth = r->prompt;
     enum quire_kv_dtype k_type, v_type;
-    enum quire_compute modes[2];
+    enum quire_compute modes[3];
     if (bench_kv_types(o, "f16", 0, &k_type, &v_type) < 0 ||
         bench_compute_modes(o, "native", modes) != 1)
         return 64;

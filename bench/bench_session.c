@@ -233,16 +233,17 @@ quire_status bench_session_decode(struct bench_session *s, uint32_t n_seqs, uint
 
 static enum bench_roof linear_roof(const struct quire_model_info *info)
 {
-    if (info->compute == QUIRE_COMPUTE_F32 || !strcmp(info->weight_type, "F32") ||
-        !strcmp(info->weight_type, "F16"))
+    if (info->compute == QUIRE_COMPUTE_F32 || !strcmp(info->weight_type, "F32"))
         return BENCH_F32;
-    return strcmp(info->weight_type, "BF16") ? BENCH_INT8 : BENCH_BF16;
+    if (info->compute == QUIRE_COMPUTE_THROUGHPUT || !strcmp(info->weight_type, "BF16"))
+        return BENCH_BF16;
+    return strcmp(info->weight_type, "F16") ? BENCH_INT8 : BENCH_F32;
 }
 
 static enum bench_roof attention_roof(const struct quire_model_info *info, enum quire_kv_dtype k)
 {
     const bool rounds =
-        info->compute == QUIRE_COMPUTE_NATIVE && k != QUIRE_KV_F32 && k != QUIRE_KV_F16;
+        info->compute != QUIRE_COMPUTE_F32 && k != QUIRE_KV_F32 && k != QUIRE_KV_F16;
     return rounds ? BENCH_BF16 : BENCH_F32;
 }
 

@@ -101,8 +101,10 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return o->cpu_clock || !strcmp(value, "wall");
     }
     if (!strcmp(name, "--compute")) {
-        o->compute = strcmp(value, "native") ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
-        return !strcmp(value, "native") || !strcmp(value, "f32");
+        o->compute = !strcmp(value, "native")       ? QUIRE_COMPUTE_NATIVE
+                     : !strcmp(value, "throughput") ? QUIRE_COMPUTE_THROUGHPUT
+                                                    : QUIRE_COMPUTE_F32;
+        return o->compute != QUIRE_COMPUTE_F32 || !strcmp(value, "f32");
     }
     if (!strcmp(name, "--linear")) {
         o->linear = !strcmp(value, "onednn") ? QUIRE_LINEAR_ONEDNN : QUIRE_LINEAR_QUIRE;

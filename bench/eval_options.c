@@ -19,7 +19,7 @@ static const struct {
     { "-f --inp", "FILE", "file", "tokenize, perplexity, divergence, calibrate, kv: the texts" },
     { "--out", "FILE", "file", "tokenize: the expected ids; calibrate: the scales" },
     { "--isa", "LEVEL", ISA_LEVELS, "exact ISA level (default: best)" },
-    { "--compute", "MODE", "f32 native", "f32 (default) or native" },
+    { "--compute", "MODE", "f32 native throughput", "f32 (default), native or throughput" },
     { "--linear", "PROVIDER", "quire onednn",
       "matmul provider of f32 and bf16 weights: quire (default) or onednn" },
     { "--kv", "TYPE", KV_TYPES,

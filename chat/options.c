@@ -50,9 +50,17 @@ static const struct options defaults = {
 
 static bool set_compute(const char *value, enum quire_compute *out)
 {
-    const bool f32 = strcmp(value, "f32") == 0;
-    *out = f32 ? QUIRE_COMPUTE_F32 : QUIRE_COMPUTE_NATIVE;
-    return f32 || strcmp(value, "native") == 0;
+    static const char *const modes[] = {
+        [QUIRE_COMPUTE_NATIVE] = "native",
+        [QUIRE_COMPUTE_F32] = "f32",
+        [QUIRE_COMPUTE_THROUGHPUT] = "throughput",
+    };
+    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
+        if (strcmp(value, modes[i]) == 0) {
+            *out = (enum quire_compute)i;
+            return true;
+        }
+    return false;
 }
 
 static bool add_text(struct text_list *list, const char *value)
@@ -298,7 +306,7 @@ static void print_completion(FILE *out, int kind)
         fputs("auto", out);
         return;
     case COMPUTE:
-        fputs("native f32", out);
+        fputs("native f32 throughput", out);
         return;
     case KV_TYPE:
         option_table_print_kv_types(out);

@@ -44,8 +44,9 @@ const struct options option_defaults = {
 #undef OPTION
 };
 
-static const char *const compute_modes[] = { "native", "f32", NULL }; /* enum quire_compute */
-static const char *const log_formats[] = { "text", "json", NULL };    /* enum log_format */
+static const char *const compute_modes[] = { "native", "f32", "throughput",
+                                             NULL };               /* enum quire_compute */
+static const char *const log_formats[] = { "text", "json", NULL }; /* enum log_format */
 static const char *const log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 /* Index of a name in a list that ends with NULL; -1 if it is none of them, or there is no list. */

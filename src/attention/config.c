@@ -75,7 +75,7 @@ uint32_t qr_attention_reasons(const struct quire_attention_config *c)
     r |= isfinite(c->scale) ? 0 : QUIRE_ATTENTION_NO_SCALE;
     r |= isfinite(c->logits_soft_cap) && c->logits_soft_cap >= 0 ? 0 : QUIRE_ATTENTION_NO_SOFT_CAP;
     r |= c->window_left >= -1 && c->window_right >= -1 ? 0 : QUIRE_ATTENTION_NO_WINDOW;
-    r |= c->compute == QUIRE_COMPUTE_NATIVE || c->compute == QUIRE_COMPUTE_F32
+    r |= c->compute >= QUIRE_COMPUTE_NATIVE && c->compute <= QUIRE_COMPUTE_THROUGHPUT
              ? 0
              : QUIRE_ATTENTION_NO_COMPUTE;
     r |= !heads_ok || all_finite(c->alibi_slopes, c->n_heads) ? 0 : QUIRE_ATTENTION_NO_SLOPES;

@@ -140,7 +140,7 @@ struct qr_attention_kernels {
     bool p_bf16; /* softmax weights are rounded to bf16 */
 };
 
-enum { QR_N_COMPUTE = 2 }; /* values of enum quire_compute */
+enum { QR_N_COMPUTE = 3 }; /* values of enum quire_compute */
 
 struct qr_plan_group {
     struct quire_attention_config config;

@@ -7,3 +7,4 @@
 #include "template/linear_dequant_tpl.h"
 #include "template/linear_native_tpl.h"
 #include "template/linear_panels_tpl.h"
+#include "template/linear_unpack_bf16_tpl.h"

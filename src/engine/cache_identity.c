@@ -178,7 +178,9 @@ static quire_status write_text(const struct quire_engine *e, struct text *t,
                                struct quire_error *err)
 {
     static const char *const computes[] = {
-        [QUIRE_COMPUTE_NATIVE] = "native", [QUIRE_COMPUTE_F32] = "f32"
+        [QUIRE_COMPUTE_NATIVE] = "native",
+        [QUIRE_COMPUTE_F32] = "f32",
+        [QUIRE_COMPUTE_THROUGHPUT] = "throughput",
     };
     struct quire_model_info m = { .struct_size = sizeof m };
     uint64_t weights;

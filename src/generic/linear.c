@@ -9,7 +9,10 @@ void qr_init_linear_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, linear_f32_f16, generic);
     QR_SET_KERNEL(k, linear_f32_bf16, generic);
     QR_SET_KERNEL(k, linear_native_bf16, generic);
-#define X(name, ...) QR_SET_KERNEL(k, linear_f32_##name, generic);
+    QR_SET_KERNEL(k, unpack_bf16_f16, generic);
+#define X(name, ...)                                                                               \
+    QR_SET_KERNEL(k, linear_f32_##name, generic);                                                  \
+    QR_SET_KERNEL(k, unpack_bf16_##name, generic);
     QR_QUANT_TYPES(X)
 #undef X
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, generic);

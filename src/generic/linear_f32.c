@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_f32.c - f32 activations times any weight type, and bf16 times bf16, in plain C. */
+/* linear_f32.c - f32 activations times any weight type, bf16 times bf16, and weights rounded to
+ * bf16, in plain C. */
 #include "base/half.h"
 #include "generic/fma.h"
 #include "generic/linear_unpack.h"
@@ -146,6 +147,28 @@ void qr_linear_native_bf16_generic(const struct qr_linear_kernel_args *a)
     run(a, F, true, dequantize_bf16);
 }
 
+/* Rounds a panel of `rows` rows to bf16, in the first columns of the bf16 panel at `out`. */
+static void unpack_bf16(uint16_t *out, const uint8_t *panel, size_t k, size_t rows,
+                        dequantize_fn *dequantize)
+{
+    float w[CHUNK_W];
+    const size_t k_step = CHUNK_W / rows;
+    for (size_t k0 = 0; k0 < k; k0 += k_step) {
+        const size_t kn = k - k0 < k_step ? k - k0 : k_step;
+        dequantize(panel, k0, kn, w);
+        for (size_t i = k0; i < k0 + kn; i++)
+            for (size_t r = 0; r < rows; r++)
+                out[(i / 2 * F + r) * 2 + i % 2] = qr_f32_to_bf16(flush(w[(i - k0) * rows + r]));
+    }
+    for (size_t r = 0; k % 2 && r < rows; r++)
+        out[(k / 2 * F + r) * 2 + 1] = 0;
+}
+
+void qr_unpack_bf16_f16_generic(uint16_t *out, const uint8_t *panel, size_t k)
+{
+    unpack_bf16(out, panel, k, F, dequantize_f16);
+}
+
 #define X(name, NAME, ...)                                                                         \
     static void dequantize_##name(const uint8_t *panel, size_t k0, size_t kn, float *w)            \
     {                                                                                              \
@@ -154,6 +177,10 @@ void qr_linear_native_bf16_generic(const struct qr_linear_kernel_args *a)
     void qr_linear_f32_##name##_generic(const struct qr_linear_kernel_args *a)                     \
     {                                                                                              \
         run(a, QR_PANEL_ROWS, false, dequantize_##name);                                           \
+    }                                                                                              \
+    void qr_unpack_bf16_##name##_generic(uint16_t *out, const uint8_t *panel, size_t k)            \
+    {                                                                                              \
+        unpack_bf16(out, panel, k, QR_PANEL_ROWS, dequantize_##name);                              \
     }
 QR_QUANT_TYPES(X)
 #undef X

@@ -313,7 +313,10 @@ struct qr_linear_kernel_args {
 /* linear_f32_*: weights converted exactly to f32, acc = fma(x, w, acc) (N4).
  * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quantize_act_q8: per 32
  * values d = amax / 127, q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become
- * zeros; a block holding NaN or Inf becomes zeros with d = NaN. */
+ * zeros; a block holding NaN or Inf becomes zeros with d = NaN.
+ * unpack_bf16_*: the k weights of each row of a panel, converted to f32 and rounded to nearest even
+ * bf16, below 2^-126 to zero, in the layout of bf16 panels: 16 rows at out, columns of a panel of
+ * 64; of f16 panels all 64 rows, an odd k completed by zeros. */
 #define QR_KERNELS_LINEAR(X)                                                                       \
     X(void, quantize_act_q8, (struct qr_q8_block * q, const float *x, size_t n_blocks))            \
     X(void, linear_f32_f32, (const struct qr_linear_kernel_args *a))                               \
@@ -382,6 +385,40 @@ struct qr_linear_kernel_args {
     X(void, linear_q8_int4_64, (const struct qr_linear_kernel_args *a))                            \
     X(void, linear_q8_int4_128, (const struct qr_linear_kernel_args *a))                           \
     X(void, linear_q8_int8_32, (const struct qr_linear_kernel_args *a))                            \
-    X(void, linear_q8_int8_128, (const struct qr_linear_kernel_args *a))
+    X(void, linear_q8_int8_128, (const struct qr_linear_kernel_args *a))                           \
+    X(void, unpack_bf16_f16, (uint16_t * out, const uint8_t *panel, size_t k))                     \
+    X(void, unpack_bf16_q8_0, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q4_0, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q4_1, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q5_0, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q5_1, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q2_k, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q3_k, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q4_k, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q5_k, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q6_k, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_iq3_xxs, (uint16_t * out, const uint8_t *panel, size_t k))                 \
+    X(void, unpack_bf16_iq3_s, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_iq4_nl, (uint16_t * out, const uint8_t *panel, size_t k))                  \
+    X(void, unpack_bf16_iq4_xs, (uint16_t * out, const uint8_t *panel, size_t k))                  \
+    X(void, unpack_bf16_mxfp4, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_nvfp4, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_iq1_s, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_iq1_m, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_iq2_xxs, (uint16_t * out, const uint8_t *panel, size_t k))                 \
+    X(void, unpack_bf16_iq2_xs, (uint16_t * out, const uint8_t *panel, size_t k))                  \
+    X(void, unpack_bf16_iq2_s, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_tq1_0, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_tq2_0, (uint16_t * out, const uint8_t *panel, size_t k))                   \
+    X(void, unpack_bf16_q1_0, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_q2_0, (uint16_t * out, const uint8_t *panel, size_t k))                    \
+    X(void, unpack_bf16_int4_32, (uint16_t * out, const uint8_t *panel, size_t k))                 \
+    X(void, unpack_bf16_int4_64, (uint16_t * out, const uint8_t *panel, size_t k))                 \
+    X(void, unpack_bf16_int4_128, (uint16_t * out, const uint8_t *panel, size_t k))                \
+    X(void, unpack_bf16_int8_32, (uint16_t * out, const uint8_t *panel, size_t k))                 \
+    X(void, unpack_bf16_int8_128, (uint16_t * out, const uint8_t *panel, size_t k))                \
+    X(void, unpack_bf16_f8_e4m3_32, (uint16_t * out, const uint8_t *panel, size_t k))              \
+    X(void, unpack_bf16_f8_e4m3_128, (uint16_t * out, const uint8_t *panel, size_t k))             \
+    X(void, unpack_bf16_nf4_64, (uint16_t * out, const uint8_t *panel, size_t k))
 
 #endif

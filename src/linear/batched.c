@@ -47,7 +47,8 @@ static void run_panels(const struct qr_batched_args *a, const struct qr_kernels 
                                          .x = &rows,
                                          .out = a->out + head * a->out_head_stride + first,
                                          .out_stride = a->out_stride,
-                                         .compute = a->compute };
+                                         .compute = a->compute,
+                                         .unpacked = a->unpacked };
     if (rows.m)
         qr_linear_run_block(&args, &b, kernels);
 }

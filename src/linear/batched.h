@@ -16,6 +16,7 @@ struct qr_batched_args {
     float *out;   /* row t of head h at out + t * out_stride + h * out_head_stride */
     size_t out_stride, out_head_stride;
     enum quire_compute compute;
+    struct qr_unpacked *unpacked; /* of the calling thread, as in qr_linear_args */
 };
 
 /* Computes the bytes for the activation forms of up to n_rows rows of each head, a multiple of 64.

@@ -11,7 +11,9 @@ typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 static linear_kernel *pick(const struct qr_packed *w, enum quire_compute compute,
                            const struct qr_kernels *k)
 {
-    const bool native = compute == QUIRE_COMPUTE_NATIVE && !w->order;
+    if (qr_linear_unpacks(w, compute))
+        return k->linear_native_bf16;
+    const bool native = compute != QUIRE_COMPUTE_F32 && !w->order;
     switch (w->type) {
     case QR_WEIGHT_F32:
         return k->linear_f32_f32;
@@ -36,10 +38,11 @@ static linear_kernel *pick(const struct qr_packed *w, enum quire_compute compute
 enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute)
 {
     const struct qr_panel_format *f = qr_weight_panel_format(type);
-    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32 || type == QR_WEIGHT_F16 ||
-        (f && qr_panel_is_float(*f)))
+    if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32)
         return QR_ACT_F32;
-    return type == QR_WEIGHT_BF16 ? QR_ACT_BF16 : QR_ACT_Q8;
+    if (compute == QUIRE_COMPUTE_THROUGHPUT || type == QR_WEIGHT_BF16)
+        return QR_ACT_BF16;
+    return type == QR_WEIGHT_F16 || (f && qr_panel_is_float(*f)) ? QR_ACT_F32 : QR_ACT_Q8;
 }
 
 unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute)
@@ -52,7 +55,7 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
 {
     if (!args->w || !args->x || !args->out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: w, x or out is NULL");
-    if (args->compute != QUIRE_COMPUTE_F32 && args->compute != QUIRE_COMPUTE_NATIVE)
+    if (args->compute < QUIRE_COMPUTE_NATIVE || args->compute > QUIRE_COMPUTE_THROUGHPUT)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: compute mode %d is unknown",
                        (int)args->compute);
     if (args->w->onednn && args->w->type == QR_WEIGHT_BF16 && args->compute == QUIRE_COMPUTE_F32)
@@ -65,6 +68,9 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: out_stride %zu is less than the %zu outputs", args->out_stride,
                        args->w->n);
+    if (qr_linear_unpacks(args->w, args->compute) &&
+        (!args->unpacked || args->unpacked->bytes < qr_unpacked_bytes(args->w->k)))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: no memory for an unpacked panel");
     if (!(args->x->forms & qr_linear_act_forms(args->w, args->compute) & ~(unsigned)QR_ACT_DENSE))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: x lacks the activation form that weights of type %s read",
@@ -85,6 +91,19 @@ static struct backend take_backend(const struct qr_linear_args *args,
         .kernel = pick(args->w, args->compute, kernels),
         .runner = args->w->onednn ? qr_onednn_acquire(args->w->onednn) : NULL,
     };
+}
+
+/* Multiplies a block in bf16 panels of 64 outputs; a: its arguments but for the weights. */
+static void run_unpacked(const struct qr_linear_args *args, const struct qr_linear_block *b,
+                         struct qr_linear_kernel_args *a, const struct qr_kernels *kernels)
+{
+    for (size_t j = b->j0; j < b->j1; j += a->n) {
+        a->n = b->j1 - j < QR_FLOAT_PANEL_ROWS ? b->j1 - j : QR_FLOAT_PANEL_ROWS;
+        a->w = qr_unpacked_get(args->unpacked, args->w, j, a->n, kernels);
+        a->bias = args->bias ? args->bias + j : NULL;
+        a->out = args->out + (j - b->j0);
+        kernels->linear_native_bf16(a);
+    }
 }
 
 void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
@@ -116,6 +135,8 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
     }
     if (w->onednn)
         qr_onednn_multiply(w->onednn, backend.runner, &a);
+    else if (qr_linear_unpacks(w, args->compute))
+        run_unpacked(args, b, &a, kernels);
     else
         backend.kernel(&a);
     qr_onednn_release(backend.runner);
@@ -139,8 +160,10 @@ enum {
     ROW_TILE = 16,        /* rows of the largest register tile */
 };
 
-size_t qr_linear_granule(const struct qr_packed *w, size_t m)
+size_t qr_linear_granule(const struct qr_packed *w, size_t m, enum quire_compute compute)
 {
+    if (qr_linear_unpacks(w, compute))
+        return QR_FLOAT_PANEL_ROWS;
     const bool two = w->panel_rows == QR_PANEL_ROWS && m > SKINNY_GEMM_MAX_ROWS;
     return two ? 2 * w->panel_rows : w->panel_rows;
 }
@@ -188,12 +211,14 @@ struct qr_linear_block qr_linear_unit_block(const struct qr_linear_units *units,
 }
 
 /* Reorders the units of a GEMM row-major: consecutive units read the same rows of activations,
- * which stay in L2, and stream panels. oneDNN blocks rows itself. */
-static void order_by_rows(struct qr_linear_units *units, const struct qr_packed *w,
+ * which stay in L2, and stream panels. oneDNN blocks rows itself; an unpacked panel is used for all
+ * rows. */
+static void order_by_rows(struct qr_linear_units *units, const struct qr_linear_args *args,
                           size_t n_threads)
 {
     const size_t parts = (units->m + GEMM_ROW_BLOCK - 1) / GEMM_ROW_BLOCK;
-    if (w->onednn || units->m <= GEMM_ROW_BLOCK || parts < units->row_parts)
+    if (args->w->onednn || qr_linear_unpacks(args->w, args->compute) ||
+        units->m <= GEMM_ROW_BLOCK || parts < units->row_parts)
         return;
     const size_t even = (units->m + parts - 1) / parts,
                  wider = units->count / units->row_parts * parts / (UNITS_PER_THREAD * n_threads);
@@ -212,8 +237,9 @@ void qr_linear_part(const struct qr_linear_args *args, size_t n_matmuls,
     for (size_t i = 0; i < n_matmuls; i++) {
         const struct qr_packed *w = args[i].w;
         const size_t m = args[i].x->m;
-        units[i] = qr_linear_divide(w->n, w->k, m, qr_linear_granule(w, m), team->size);
-        order_by_rows(&units[i], w, team->size);
+        units[i] =
+            qr_linear_divide(w->n, w->k, m, qr_linear_granule(w, m, args[i].compute), team->size);
+        order_by_rows(&units[i], &args[i], team->size);
         total += units[i].count;
     }
     struct qr_work_steal loop = qr_work_steal_begin(counters, team, total);

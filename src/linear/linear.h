@@ -5,6 +5,7 @@
 #include "base/work_steal.h"
 #include "linear/activation.h"
 #include "linear/packed.h"
+#include "linear/unpacked.h"
 #include <quire/compute.h>
 
 struct qr_linear_block;
@@ -23,6 +24,8 @@ struct qr_linear_args {
     size_t out_stride;      /* floats, >= w->n */
     const float *bias;      /* [w->n], added last; or NULL */
     enum quire_compute compute;
+    struct qr_unpacked
+        *unpacked; /* of this thread, with room for a panel; if qr_linear_unpacks(w) */
     const struct qr_linear_epilogue *epilogue; /* NULL: none */
 };
 
@@ -47,8 +50,8 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
                          const struct qr_kernels *kernels);
 
 /* Outputs that a block's width should be a multiple of, for m rows: the GEMM kernels of quantized
- * weights compute two panels at once. */
-size_t qr_linear_granule(const struct qr_packed *w, size_t m);
+ * weights compute two panels at once, those of weights that are unpacked four. */
+size_t qr_linear_granule(const struct qr_packed *w, size_t m, enum quire_compute compute);
 
 /* A matmul divided into work units, each a block of outputs and rows. */
 struct qr_linear_units {

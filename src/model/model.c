@@ -26,7 +26,7 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
     if (p->pack_cache && (!p->path || !p->pack_cache[0]))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.pack_cache is %s",
                        p->path ? "empty" : "for models from files only: params.path is NULL");
-    if (p->compute != QUIRE_COMPUTE_NATIVE && p->compute != QUIRE_COMPUTE_F32)
+    if (p->compute < QUIRE_COMPUTE_NATIVE || p->compute > QUIRE_COMPUTE_THROUGHPUT)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.compute %d is unknown", (int)p->compute);
     if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE &&
         p->linear != QUIRE_LINEAR_ONEDNN)

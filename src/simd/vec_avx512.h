@@ -176,6 +176,15 @@ static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
     v[0] = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, twice, h));
     v[1] = _mm512_castsi512_ps(_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, upper, h));
 }
+/* pairs of values rounded to bf16: `even` in the low half of each lane, `odd` in the high one.
+ * Denormals become zeros. */
+static inline vi32 vf32_pairs_bf16(vf32 even, vf32 odd)
+{
+    const __m512i h = (__m512i)_mm512_cvtne2ps_pbh(odd, even);
+    const __m512i zip = _mm512_set_epi16(31, 15, 30, 14, 29, 13, 28, 12, 27, 11, 26, 10, 25, 9, 24,
+                                         8, 23, 7, 22, 6, 21, 5, 20, 4, 19, 3, 18, 2, 17, 1, 16, 0);
+    return _mm512_permutexvar_epi16(zip, h);
+}
 #endif
 
 /* ---- dot products of four bytes per lane: acc + sum of w * a, exact; a holds signed bytes -127 ..

@@ -78,6 +78,23 @@ static inline void vf32_round_store2_bf16(uint16_t *p, vf32 v[2])
     v[0] = vf32_round_store_bf16(p, v[0]);
     v[1] = vf32_round_store_bf16(p + VF32_N, v[1]);
 }
+
+/* v rounded to bf16 (nearest even), in the upper half of each lane. Denormals become zeros. */
+static inline vi32 vec_round_bf16(vf32 v)
+{
+    const vi32 bits = vi32_bits(v), sign = vi32_and(bits, vi32_set1(INT32_MIN)),
+               magnitude = vi32_xor(bits, sign), odd = vi32_and(vi32_shr(bits, 16), vi32_set1(1));
+    vi32 r = vi32_add(bits, vi32_add(odd, vi32_set1(0x7fff)));
+    r = vi32_select(vi32_gt(magnitude, vi32_set1(0x7f800000)), vi32_set1(0x7fc00000), r);
+    return vi32_select(vi32_gt(vi32_set1(0x00800000), magnitude), sign, r);
+}
+
+/* pairs of values rounded to bf16: `even` in the low half of each lane, `odd` in the high one */
+static inline vi32 vf32_pairs_bf16(vf32 even, vf32 odd)
+{
+    return vi32_or(vi32_shr(vec_round_bf16(even), 16),
+                   vi32_and(vec_round_bf16(odd), vi32_set1((int32_t)0xffff0000)));
+}
 #endif
 
 #endif

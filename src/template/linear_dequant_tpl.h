@@ -6,28 +6,7 @@
 #include "template/linear_float_tpl.h"
 #include "template/linear_unpack_tpl.h"
 
-/* The numbers with the E4M3 bits of the lanes: as exponent and mantissa of f32, times 2^120. */
-QR_INLINE vf32 linear_e4m3(vi32 code)
-{
-    const vi32 sign = vi32_shl(vi32_and(code, vi32_set1(128)), 24),
-               magnitude = vi32_shl(vi32_and(code, vi32_set1(127)), 20);
-    return vf32_mul(vf32_bits(vi32_or(magnitude, sign)), vf32_set1(0x1p120f));
-}
-
-/* Byte i of each lane as f32: minus the offset, or the floating-point weight. */
-QR_INLINE vf32 linear_code_f32(struct qr_panel_format f, vi32 codes, int i)
-{
-    static const float nf4[16] = { QR_NF4_VALUES };
-    const vi32 code = vi32_and(vi32_shr(codes, 8 * i), vi32_set1(255));
-    if (f.lut == QR_LUT_E4M3)
-        return linear_e4m3(code);
-    if (f.lut == QR_LUT_NF4)
-        return vf32_lut16(nf4, code);
-    return vf32_from_i32(vi32_sub(code, vi32_set1(f.offset)));
-}
-
-/* Dequantizes a group to w. With f16 scales, scale * code is exact in f32, so the only rounding is
- * the one the format has: the subtraction of the minimum. With f32 scales products round, too. */
+/* Dequantizes a group to w. */
 QR_INLINE void linear_dequant(struct qr_panel_format f, const uint8_t *group, size_t n_blocks,
                               float *w)
 {
@@ -35,17 +14,12 @@ QR_INLINE void linear_dequant(struct qr_panel_format f, const uint8_t *group, si
     struct linear_scales g;
     linear_unpack_scales(f, group, n_blocks, &g, 0);
     linear_unpack_codes(f, false, group + qr_panel_header_bytes(f, n_blocks), n_blocks, &c);
-    const size_t sub_steps = qr_panel_sub16(f) ? 4 : 8;
     for (size_t s = 0; s < n_blocks * 8; s++)
         for (size_t r = 0; r < QR_PANEL_ROWS; r += VF32_N) {
-            const vi32 codes = vi32_load(&c.step[s][4 * r]);
-            const vf32 scale = vf32_load(&g.scale[s / sub_steps][r]);
-            QR_UNROLL_16 (int i = 0; i < 4; i++) {
-                vf32 v = vf32_mul(scale, linear_code_f32(f, codes, i));
-                if (qr_panel_has_min(f))
-                    v = vf32_sub(v, vf32_load(&g.min[s / sub_steps][r]));
-                vf32_store(w + (4 * s + (size_t)i) * QR_PANEL_ROWS + r, v);
-            }
+            vf32 v[4];
+            linear_step_values(f, &c, &g, s, r, v);
+            QR_UNROLL_16 (int i = 0; i < 4; i++)
+                vf32_store(w + (4 * s + (size_t)i) * QR_PANEL_ROWS + r, v[i]);
         }
 }
 

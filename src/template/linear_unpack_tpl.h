@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* linear_unpack_tpl.h - unpacks groups of quantized panels: codes to bytes, scales to f32. */
+/* linear_unpack_tpl.h - unpacks groups of quantized panels: codes to bytes, scales to f32, and both
+ * to weights. */
 #ifndef QR_TEMPLATE_LINEAR_UNPACK_TPL_H
 #define QR_TEMPLATE_LINEAR_UNPACK_TPL_H
 #include "template/linear_common_tpl.h"
@@ -292,6 +293,42 @@ QR_INLINE void linear_unpack_codes(struct qr_panel_format f, bool is_signed, con
                            linear_code(f, is_signed, block, delta, s));
             delta = vi32_shr(delta, 4); /* four entries per block */
         }
+    }
+}
+
+/* The numbers with the E4M3 bits of the lanes: as exponent and mantissa of f32, times 2^120. */
+QR_INLINE vf32 linear_e4m3(vi32 code)
+{
+    const vi32 sign = vi32_shl(vi32_and(code, vi32_set1(128)), 24),
+               magnitude = vi32_shl(vi32_and(code, vi32_set1(127)), 20);
+    return vf32_mul(vf32_bits(vi32_or(magnitude, sign)), vf32_set1(0x1p120f));
+}
+
+/* Byte i of each lane as f32: minus the offset, or the floating-point weight. */
+QR_INLINE vf32 linear_code_f32(struct qr_panel_format f, vi32 codes, int i)
+{
+    static const float nf4[16] = { QR_NF4_VALUES };
+    const vi32 code = vi32_and(vi32_shr(codes, 8 * i), vi32_set1(255));
+    if (f.lut == QR_LUT_E4M3)
+        return linear_e4m3(code);
+    if (f.lut == QR_LUT_NF4)
+        return vf32_lut16(nf4, code);
+    return vf32_from_i32(vi32_sub(code, vi32_set1(f.offset)));
+}
+
+/* The weights of step s, four k, for VF32_N rows from r on. With f16 scales, scale * code is exact
+ * in f32, so the only rounding is the one the format has: the subtraction of the minimum. With f32
+ * scales products round, too. */
+QR_INLINE void linear_step_values(struct qr_panel_format f, const struct linear_codes *c,
+                                  const struct linear_scales *g, size_t s, size_t r, vf32 v[4])
+{
+    const size_t sub = s / (qr_panel_sub16(f) ? 4 : 8);
+    const vi32 codes = vi32_load(&c->step[s][4 * r]);
+    const vf32 scale = vf32_load(&g->scale[sub][r]);
+    QR_UNROLL_16 (int i = 0; i < 4; i++) {
+        v[i] = vf32_mul(scale, linear_code_f32(f, codes, i));
+        if (qr_panel_has_min(f))
+            v[i] = vf32_sub(v[i], vf32_load(&g->min[sub][r]));
     }
 }
 

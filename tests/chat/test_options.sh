@@ -84,7 +84,7 @@ while read -r level; do # exit code 64 = not a level of this build
     "$program" --cpu --isa "$level" >/dev/null 2>&1
     [ $? != 64 ] || failed "completion offers --isa $level"
 done <"$folder/levels"
-[ "$(complete_line "$program" --compute "")" = $'f32\nnative' ] || failed "completion of --compute"
+[ "$(complete_line "$program" --compute "")" = $'f32\nnative\nthroughput' ] || failed "completion of --compute"
 [ "$(complete_line "$program" -n "")" = "" ] || failed "completion of -n"
 touch "$folder/model.gguf" "$folder/notes.txt"
 mkdir "$folder/hugging"

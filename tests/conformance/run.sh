@@ -54,12 +54,14 @@ older_style() {
     cp "$golden/$2/config_v4.json" "$copy/config.json"
 }
 
-# Checks a GGUF file of a family in f32 and native mode; MoE families in f32 only.
+# Checks a GGUF file of a family in f32 and native mode; MoE families in f32 only. The files of llama_h256 have all
+# types: they are checked in mode throughput, too.
 gguf_file() {
     [ -e "$1" ] || return 0
     check "$eval" golden "${common[@]}" --gguf "$1" "$golden/$2"
     case " "$(echo $families_moe $families_moe_new_style)" " in *" $2 "*) return 0 ;; esac # echo: names end with a space, not a new line
     check "$eval" golden "${common[@]}" --compute native --gguf "$1" "$golden/$2"
+    [ "$2" != llama_h256 ] || check "$eval" golden "${common[@]}" --compute throughput --gguf "$1" "$golden/$2"
 }
 
 # Copies a folder as one of another family that computes the same; the rest are expressions of sed for config.json.
@@ -150,19 +152,28 @@ adapters) # LoRA adapters on their models in both formats, within 1e-3
     done
     ;;
 invariance)
-    # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same
+    # logits do not depend on chunks, threads or block size: the output, including the digest, must be the same.
+    # invariant NAME ALLOWED ARGUMENT...: exit code ALLOWED of golden is no failure
+    invariant() {
+        local name=$1 allowed=$2 options first other
+        shift 2
+        first=$("$eval" golden "${common[@]}" --kv bf16 "$@") || [ $? = $allowed ] || failed=1
+        for options in "--threads 2 --chunk 1" "--threads 3" "--threads 7 --chunk 16" "--chunk 64 --block-size 16" "--block-size 128"; do
+            other=$("$eval" golden "${common[@]}" --kv bf16 $options "$@") || [ $? = $allowed ] || failed=1
+            if [ "$first" != "$other" ]; then
+                printf 'FAIL %s differs with %s:\n%s\n%s\n' "$name" "$options" "$first" "$other"
+                failed=1
+            fi
+        done
+    }
     for f in llama gemma3_text gemma3n_text gemma4_text phi3 bloom cohere2 deepseek_v2_lite apertus bitnet \
         granite_swa deepseek_v32 glm_moe_dsa longcat_flash minimax_m3_text diffllama doge qwen4_exp deepseek_v4 $families_recurrent_new_style $families_encoder $families_encoder_new_style; do
         # exit code 1 is a difference above the bound, which experts do not have in native mode
         case " $(echo $families_moe $families_recurrent_new_style) " in *" $f "*) allowed=1 ;; *) allowed=0 ;; esac
-        first=$("$eval" golden "${common[@]}" --compute native --kv bf16 "$golden/$f") || [ $? = $allowed ] || failed=1
-        for options in "--threads 2 --chunk 1" "--threads 3" "--threads 7 --chunk 16" "--chunk 64 --block-size 16" "--block-size 128"; do
-            other=$("$eval" golden "${common[@]}" --compute native --kv bf16 $options "$golden/$f") || [ $? = $allowed ] || failed=1
-            if [ "$first" != "$other" ]; then
-                printf 'FAIL %s differs with %s:\n%s\n%s\n' "$f" "$options" "$first" "$other"
-                failed=1
-            fi
-        done
+        invariant $f $allowed --compute native "$golden/$f"
+    done
+    for type in q4_k_s iq4_xs; do
+        invariant "llama_h256-$type" 0 --compute throughput --gguf "$golden/gguf/llama_h256-$type.gguf" "$golden/llama_h256"
     done
     ;;
 onednn)

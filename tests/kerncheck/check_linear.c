@@ -7,15 +7,6 @@
 #include <math.h>
 #include <string.h>
 
-/* The templates over emulated vectors, checked together with the generic kernels. */
-static const struct qr_kernels *emulated(void)
-{
-    static struct qr_kernels k;
-    if (!k.linear_f32_f32)
-        qr_init_linear_emulated(&k);
-    return &k;
-}
-
 typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 enum mode { MODE_F32, MODE_BF16, MODE_Q8 };
 
@@ -394,15 +385,13 @@ static void check_flush(struct kc_env *env, linear_kernel *kernel)
     static void check_##member(struct kc_env *env, kc_fn fn)                                       \
     {                                                                                              \
         check_kernel(env, QR_WEIGHT_##TYPE, MODE, (linear_kernel *)fn);                            \
-        if (strcmp(env->level, "generic") == 0 && !env->failures) {                                \
-            env->level = "emulated";                                                               \
-            check_kernel(env, QR_WEIGHT_##TYPE, MODE, emulated()->member);                         \
-        }                                                                                          \
+        const struct qr_kernels *e = kc_emulated(env);                                             \
+        if (e)                                                                                     \
+            check_kernel(env, QR_WEIGHT_##TYPE, MODE, e->member);                                  \
     }
 CHECK_LINEAR(linear_f32_f32, F32, MODE_F32)
 CHECK_LINEAR(linear_f32_f16, F16, MODE_F32)
 CHECK_LINEAR(linear_f32_bf16, BF16, MODE_F32)
-CHECK_LINEAR(linear_native_bf16, BF16, MODE_BF16)
 #define X(name, NAME, ...) CHECK_LINEAR(linear_f32_##name, NAME, MODE_F32)
 QR_QUANT_TYPES(X)
 #undef X
@@ -413,9 +402,13 @@ QR_INTEGER_TYPES(X)
 static void check_native(struct kc_env *env, kc_fn fn)
 {
     check_flush(env, (linear_kernel *)fn);
-    check_flush(env, emulated()->linear_native_bf16);
     if (!env->failures)
-        check_linear_native_bf16(env, fn);
+        check_kernel(env, QR_WEIGHT_BF16, MODE_BF16, (linear_kernel *)fn);
+    const struct qr_kernels *e = kc_emulated(env);
+    if (e) {
+        check_flush(env, e->linear_native_bf16);
+        check_kernel(env, QR_WEIGHT_BF16, MODE_BF16, e->linear_native_bf16);
+    }
 }
 
 typedef void quant_kernel(struct qr_q8_block *q, const float *x, size_t n_blocks);
@@ -472,10 +465,9 @@ static void check_quant(struct kc_env *env, quant_kernel *kernel)
 static void check_quantize_act_q8(struct kc_env *env, kc_fn fn)
 {
     check_quant(env, (quant_kernel *)fn);
-    if (strcmp(env->level, "generic") == 0 && !env->failures) {
-        env->level = "emulated";
-        check_quant(env, emulated()->quantize_act_q8);
-    }
+    const struct qr_kernels *e = kc_emulated(env);
+    if (e)
+        check_quant(env, e->quantize_act_q8);
 }
 
 const struct kc_checker kc_checkers_linear[] = {

@@ -2,6 +2,7 @@
 /* emulated.h - the templates over vec_scalar.h, as a level of the tests alone. */
 #ifndef QR_TESTS_KERNCHECK_EMULATED_H
 #define QR_TESTS_KERNCHECK_EMULATED_H
+#include "kerncheck.h"
 #include "kernels/kernels.h"
 
 #define X(ret, name, params) ret qr_##name##_emulated params;
@@ -9,5 +10,9 @@ QR_KERNELS(X)
 #undef X
 QR_DECLARE_INIT(emulated, )
 void qr_init_linear_q8_emulated(struct qr_kernels *k);
+
+/* The templates over emulated vectors, to check after the generic kernels; sets the level of env.
+ * NULL for other levels, after failures, and in builds without them. */
+const struct qr_kernels *kc_emulated(struct kc_env *env);
 
 #endif

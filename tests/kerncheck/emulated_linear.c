@@ -9,6 +9,7 @@
 #include "template/linear_dequant_tpl.h"
 #include "template/linear_native_tpl.h"
 #include "template/linear_panels_tpl.h"
+#include "template/linear_unpack_bf16_tpl.h"
 
 void qr_init_linear_emulated(struct qr_kernels *k)
 {
@@ -17,7 +18,10 @@ void qr_init_linear_emulated(struct qr_kernels *k)
     QR_SET_KERNEL(k, linear_f32_f16, emulated);
     QR_SET_KERNEL(k, linear_f32_bf16, emulated);
     QR_SET_KERNEL(k, linear_native_bf16, emulated);
-#define X(name, ...) QR_SET_KERNEL(k, linear_f32_##name, emulated);
+    QR_SET_KERNEL(k, unpack_bf16_f16, emulated);
+#define X(name, ...)                                                                               \
+    QR_SET_KERNEL(k, linear_f32_##name, emulated);                                                 \
+    QR_SET_KERNEL(k, unpack_bf16_##name, emulated);
     QR_QUANT_TYPES(X)
 #undef X
     qr_init_linear_q8_emulated(k);

@@ -66,10 +66,19 @@ static void run_team(const struct qr_linear_args *args, const struct qr_kernels 
                      uint32_t size)
 {
     struct qr_work_steal_counters counters[8] = { 0 };
+    const size_t bytes = 3 * qr_unpacked_bytes(args->w->k) / 2; /* two panels do not fit */
+    struct qr_linear_args own = *args;
+    struct qr_unpacked unpacked;
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
     assert_true(size <= 8);
+    assert_non_null(memory);
+    qr_unpacked_init(&unpacked, memory, bytes / 64 * 64);
+    own.unpacked = &unpacked;
+    assert_status(QUIRE_OK, qr_linear_check(&own, &(struct quire_error)QUIRE_ERROR_INIT));
     for (uint32_t rank = 0; rank < size; rank++)
-        qr_linear_part(args, 1, kernels, counters,
+        qr_linear_part(&own, 1, kernels, counters,
                        &(struct quire_team){ .rank = rank, .size = size });
+    free(memory);
 }
 
 /* Converts the m rows at x and multiplies them. */
@@ -78,7 +87,6 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
                      float *out)
 {
     struct qr_act act;
-    struct quire_error err = QUIRE_ERROR_INIT;
     const unsigned form = qr_linear_act_form(w->type, compute);
     size_t bytes;
     assert_true(qr_act_bytes(form, m, w->k, &bytes));
@@ -90,7 +98,6 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
     const struct qr_linear_args args = {
         .w = w, .x = &act, .out = out, .out_stride = w->n, .bias = bias, .compute = compute
     };
-    assert_status(QUIRE_OK, qr_linear_check(&args, &err));
     run_team(&args, kernels, team);
     free(memory);
 }
@@ -136,6 +143,8 @@ static void is_batch_and_thread_invariant(void **state)
             check_level(kernels, types[t], QUIRE_COMPUTE_NATIVE);
             if (qr_linear_act_form(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
                 check_level(kernels, types[t], QUIRE_COMPUTE_F32);
+            if (types[t] != QR_WEIGHT_F32 && types[t] != QR_WEIGHT_BF16)
+                check_level(kernels, types[t], QUIRE_COMPUTE_THROUGHPUT);
         }
     }
 }
@@ -146,6 +155,97 @@ static const struct qr_kernels *best(void)
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_OK, qr_kernels_get(NULL, &kernels, &err));
     return kernels;
+}
+
+static uint16_t round_bf16(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+/* Compute mode throughput has the bits of a bf16 weight with the rounded values. */
+static void throughput_mode_is_that_of_bf16_weights(void **state)
+{
+    (void)state;
+    enum { M = 20 };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    for (int t = 0; t < N_TYPES; t++) {
+        struct qr_packed *w = random_weight(types[t], N, k_of(types[t])), *rounded;
+        float *x = random_rows(M, w->k), *bias = random_rows(1, N), *row = random_rows(1, w->k);
+        float *want = random_rows(M, N), *out = random_rows(M, N);
+        uint16_t *raw = malloc(N * w->k * sizeof *raw);
+        assert_non_null(raw);
+        for (size_t j = 0; j < N; j++) {
+            qr_packed_unpack_row(w, j, row);
+            for (size_t k = 0; k < w->k; k++)
+                raw[j * w->k + k] = round_bf16(row[k]);
+        }
+        assert_status(QUIRE_OK, qr_packed_create(QR_WEIGHT_BF16, N, w->k, NULL, &rounded, &err));
+        assert_status(QUIRE_OK, qr_packed_pack_rows(rounded, 0, N, raw, &err));
+        multiply(rounded, x, M, bias, QUIRE_COMPUTE_NATIVE, best(), 1, want);
+        multiply(w, x, M, bias, QUIRE_COMPUTE_THROUGHPUT, best(), 2, out);
+        if (types[t] == QR_WEIGHT_F32) /* not rounded */
+            multiply(w, x, M, bias, QUIRE_COMPUTE_F32, best(), 1, want);
+        assert_memory_equal(out, want, M * N * sizeof *out);
+        qr_packed_destroy(w);
+        qr_packed_destroy(rounded);
+        free(x);
+        free(bias);
+        free(row);
+        free(want);
+        free(out);
+        free(raw);
+    }
+}
+
+/* A thread that multiplies two weights in turns, with memory for one panel, for one and a half, and
+ * for two. */
+static void unpacked_panels_do_not_mix(void **state)
+{
+    (void)state;
+    enum { K = 256, M = 7 };
+    struct qr_packed *w[2] = { random_weight(QR_WEIGHT_Q4_0, N, K),
+                               random_weight(QR_WEIGHT_Q8_0, N, K) };
+    float *x = random_rows(M, K), *out = random_rows(M, N), *want[2];
+    struct qr_act act;
+    size_t bytes;
+    assert_true(qr_act_bytes(QR_ACT_BF16, M, K, &bytes));
+    void *form = aligned_alloc(64, bytes);
+    uint8_t *memory = aligned_alloc(64, 2 * qr_unpacked_bytes(K));
+    assert_true(form && memory);
+    qr_act_init(&act, QR_ACT_BF16, x, K, M, K, form);
+    qr_act_convert_part(&act, best(), &(struct quire_team){ .size = 1 });
+    for (int i = 0; i < 2; i++) {
+        want[i] = random_rows(M, N);
+        multiply(w[i], x, M, NULL, QUIRE_COMPUTE_THROUGHPUT, best(), 1, want[i]);
+    }
+    for (size_t halves = 2; halves <= 4; halves++) {
+        struct qr_unpacked unpacked;
+        qr_unpacked_init(&unpacked, memory, halves * qr_unpacked_bytes(K) / 2);
+        for (size_t i = 0; i < 12; i++) {
+            const struct qr_linear_args args = { .w = w[i % 2],
+                                                 .x = &act,
+                                                 .out = out,
+                                                 .out_stride = N,
+                                                 .compute = QUIRE_COMPUTE_THROUGHPUT,
+                                                 .unpacked = &unpacked };
+            /* one panel and the same once more, others, and all */
+            const struct qr_linear_block b = { i < 4 ? 0 : 64, i < 8 ? 80 : N, 0, M };
+            qr_linear_run_block(&args, &b, best());
+            for (size_t r = 0; r < M; r++)
+                assert_memory_equal(out + r * N, want[i % 2] + r * N + b.j0,
+                                    (b.j1 - b.j0) * sizeof *out);
+        }
+    }
+    for (int i = 0; i < 2; i++) {
+        qr_packed_destroy(w[i]);
+        free(want[i]);
+    }
+    free(x);
+    free(out);
+    free(form);
+    free(memory);
 }
 
 /* The driver against unpacked rows and sums in double. */
@@ -272,6 +372,8 @@ static void check_names_the_bad_argument(void **state)
     a = good;
     a.compute = (enum quire_compute)9;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    a.compute = QUIRE_COMPUTE_THROUGHPUT; /* without memory for a panel */
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
     act.k = 32;
     assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&good, &err));
     free(x);
@@ -282,6 +384,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_batch_and_thread_invariant),
+        cmocka_unit_test(throughput_mode_is_that_of_bf16_weights),
+        cmocka_unit_test(unpacked_panels_do_not_mix),
         cmocka_unit_test(f32_mode_matches_dot_products),
         cmocka_unit_test(nan_affects_only_its_row),
         cmocka_unit_test(forms_stay_in_their_memory),

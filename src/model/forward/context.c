@@ -260,6 +260,25 @@ static void reserve_encoder(const struct quire_model *m, struct quire_context *c
         ctx->all_rows[i] = i;
 }
 
+/* Bytes of a thread's unpacked panels: those of gate and up, which take turns, or the largest one;
+ * 0 if no weight is unpacked. */
+static size_t unpacked_bytes(const struct quire_model *m)
+{
+    size_t most = 0;
+    for (uint32_t i = 0; i <= qr_model_total_layers(m->config); i++) {
+        const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
+        for (int r = 0; r < QR_W_N_ROLES; r++) {
+            const struct qr_packed *w = layer->experts[r] ? layer->experts[r][0] : layer->mat[r];
+            if (!w || !qr_linear_unpacks(w, m->compute))
+                continue;
+            const size_t n = w->k == m->config->hidden_size ? 2 : 1,
+                         bytes = n * qr_unpacked_bytes(w->k);
+            most = bytes > most ? bytes : most;
+        }
+    }
+    return most;
+}
+
 static void reserve_threads(const struct quire_model *m, struct quire_context *ctx,
                             struct qr_bump *c)
 {
@@ -272,10 +291,15 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
     take_floats(&one, 2 * ROWS, m->config->hidden_size);
     b->act_offset_bytes = one.used;
     take(&one, dense > experts ? dense : experts, 1, 1);
+    const size_t unpacked = unpacked_bytes(m), unpacked_at = one.used;
+    take(&one, unpacked, 1, 1);
     b->stride_bytes = one.used;
     c->overflow |= one.overflow;
     b->counters = take(c, threads, 1, sizeof *b->counters);
     b->memory = take(c, threads, 1, b->stride_bytes);
+    b->unpacked = unpacked ? take(c, threads, 1, sizeof *b->unpacked) : NULL;
+    for (size_t i = 0; b->unpacked && i < threads; i++)
+        qr_unpacked_init(&b->unpacked[i], b->memory + i * b->stride_bytes + unpacked_at, unpacked);
 }
 
 /* Whether a layer has two sublayers side by side. */

@@ -37,6 +37,7 @@ static void multiply(const struct ffn *f, enum qr_weight_role role, enum qr_weig
         .out_stride = b->j1 - b->j0,
         .bias = f->layer->vec[bias],
         .compute = m->compute,
+        .unpacked = f->t.unpacked,
     };
     const struct qr_adapter_site site = ffn_site(f, role);
     qr_linear_run_block(&args, b, m->kernels);
@@ -93,8 +94,9 @@ static void run_inner(const struct ffn *f, const struct quire_team *team)
     const struct qr_adapter_site sites[] = { ffn_site(f, f->roles->up),
                                              ffn_site(f, f->roles->gate) };
     qr_adapter_down(f->s, sites, gate ? 2 : 1, f->in->f32, f->in->f32_stride, team);
-    const size_t m = f->s->n_tokens, granule_up = qr_linear_granule(up, m),
-                 granule_gate = gate ? qr_linear_granule(gate, m) : 0;
+    const enum quire_compute compute = f->s->ctx->model->compute;
+    const size_t m = f->s->n_tokens, granule_up = qr_linear_granule(up, m, compute),
+                 granule_gate = gate ? qr_linear_granule(gate, m, compute) : 0;
     /* outputs are converted in blocks of QR_BLOCK_K; granules are powers of two, so the largest one
      * is a multiple of the others */
     size_t granule = QR_BLOCK_K;

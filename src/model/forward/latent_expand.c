@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/threads.h"
 #include "linear/batched.h"
+#include "model/forward/thread_state.h"
 #include <quire/attention.h>
 #include <string.h>
 
@@ -270,6 +271,7 @@ static void project_rows(const struct qr_step *s, uint32_t i, enum qr_weight_rol
                                           .n_rows = act->m,
                                           .x = act,
                                           .compute = m->compute,
+                                          .unpacked = qr_thread_unpacked(s, team),
                                           .out = out,
                                           .out_stride = heads * out_row,
                                           .out_head_stride = out_row };

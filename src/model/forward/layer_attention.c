@@ -136,6 +136,7 @@ struct qkv {
     float *out[3];
     size_t head_size[3], n_heads[3];
     struct qr_act act;
+    struct qr_unpacked *unpacked; /* of the thread */
 };
 
 static struct qr_adapter_site qkv_site(const struct qkv *p, int j)
@@ -217,6 +218,7 @@ static void run_head(const struct qkv *p, int j, size_t head,
         .out_stride = stride,
         .bias = p->bias[j],
         .compute = m->compute,
+        .unpacked = p->unpacked,
     };
     const struct qr_adapter_site site = qkv_site(p, j);
     qr_linear_run_block(&args, &b, m->kernels);
@@ -348,6 +350,7 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
                  c->differential ? ctx->att : ctx->v },
         .head_size = { l->head_dim, l->head_dim, c->differential ? l->head_dim : l->v_head_dim },
         .n_heads = { l->n_heads, l->n_kv_heads, l->n_kv_heads },
+        .unpacked = qr_thread_unpacked(s, team),
     };
     const struct qr_packed *gate = layer->mat[QR_W_ATTN_GATE];
     const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate,

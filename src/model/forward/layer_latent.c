@@ -9,6 +9,7 @@
 #include "model/forward/layer_attention.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
 #include <quire/attention.h>
 #include <string.h>
 
@@ -138,7 +139,8 @@ static void project_heads(const struct qr_step *s, uint32_t i, enum qr_weight_ro
                                           .out = out,
                                           .out_stride = heads * out_row,
                                           .out_head_stride = out_row,
-                                          .compute = m->compute };
+                                          .compute = m->compute,
+                                          .unpacked = qr_thread_unpacked(s, team) };
     qr_batched_convert_part(&args, m->kernels, team);
     quire_team_barrier(team);
     qr_batched_part(&args, m->kernels, team);

@@ -143,16 +143,17 @@ struct expert_panels {
     uint32_t expert;
     size_t first_row, n_rows; /* places */
     size_t panel, n_panels;
+    struct qr_unpacked *unpacked; /* of the thread */
 };
 typedef void panels_fn(const struct qr_step *s, const struct qr_model_layer *layer,
                        const struct qr_act *act, const struct expert_panels *p);
 
 /* Panels of a unit: a multiple of what the register tile spans, and enough units per thread. */
 static size_t panels_per_unit(const struct qr_packed *w, size_t n_rows, size_t n_used,
-                              uint32_t n_threads)
+                              enum quire_compute compute, uint32_t n_threads)
 {
     enum { UNITS_PER_THREAD = 16, MAX_PANELS = 16 };
-    const size_t tile = qr_linear_granule(w, n_rows / n_used) / w->panel_rows;
+    const size_t tile = qr_linear_granule(w, n_rows / n_used, compute) / w->panel_rows;
     const size_t fair = n_used * w->n_panels / ((size_t)UNITS_PER_THREAD * n_threads),
                  n = fair < MAX_PANELS ? fair : MAX_PANELS;
     return n > tile ? n / tile * tile : tile;
@@ -167,15 +168,21 @@ static void for_panels(const struct qr_step *s, const struct qr_model_layer *lay
     const uint32_t n_used = b->used[0], *used = b->used + 1;
     if (!n_used) /* all are experts without weights */
         return;
-    const size_t width = panels_per_unit(w, act->m, n_used, team->size),
+    const size_t width = panels_per_unit(w, act->m, n_used, s->ctx->model->compute, team->size),
                  per_expert = (w->n_panels + width - 1) / width;
     struct qr_work_steal loop =
         qr_work_steal_begin(s->ctx->per_thread.counters, team, n_used * per_expert);
     for (size_t unit; qr_work_steal_next(&loop, &unit);) {
         const uint32_t e = used[unit / per_expert];
         const size_t panel = unit % per_expert * width, left = w->n_panels - panel;
-        const struct expert_panels p = { e, b->starts[e], b->starts[e + 1] - b->starts[e], panel,
-                                         width < left ? width : left };
+        const struct expert_panels p = {
+            .expert = e,
+            .first_row = b->starts[e],
+            .n_rows = b->starts[e + 1] - b->starts[e],
+            .panel = panel,
+            .n_panels = width < left ? width : left,
+            .unpacked = qr_thread_unpacked(s, team),
+        };
         run(s, layer, act, &p);
     }
 }
@@ -198,6 +205,7 @@ static void multiply(const struct qr_step *s, const struct qr_model_layer *layer
         .out_stride = w->n,
         .bias = biases ? biases + p->expert * w->n : NULL,
         .compute = m->compute,
+        .unpacked = p->unpacked,
     };
     qr_linear_run_block(&args, &b, m->kernels);
     const struct qr_adapter_site site = { role, layer_index(s, layer), role == QR_W_EXPERT_GATE };

@@ -8,6 +8,7 @@
 #include "model/forward/compress.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/projection.h"
+#include "model/forward/thread_state.h"
 #include <quire/attention.h>
 #include <quire/attention_merge.h>
 
@@ -160,6 +161,7 @@ static void project_groups(const struct qr_step *s, uint32_t i, const struct qui
         .out_stride = (size_t)c->o_groups * c->o_rank,
         .out_head_stride = c->o_rank,
         .compute = m->compute,
+        .unpacked = qr_thread_unpacked(s, team),
     };
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);

@@ -58,6 +58,7 @@ static void run(const struct qr_step *s, const struct qr_act *act, enum quire_co
             .out_stride = strides && strides[i] ? strides[i] : p[i].w->n,
             .bias = p[i].bias,
             .compute = compute,
+            .unpacked = qr_thread_unpacked(s, team),
             .epilogue = qr_adapter_updates(s, &p[i].site) ? &epilogues[i].base : NULL,
         };
     }

@@ -16,6 +16,7 @@ struct qr_thread_state qr_thread_state(const struct qr_step *s, const struct qui
     t.tile_b = t.tile_a + QR_TILE_FLOATS;
     t.own_rows = t.tile_b + QR_TILE_FLOATS;
     t.own_act_memory = own + b->act_offset_bytes;
+    t.unpacked = qr_thread_unpacked(s, team);
     if (s->replicated) {
         t.x = t.own_rows + row_floats;
         t.h = t.own_rows;
@@ -24,6 +25,12 @@ struct qr_thread_state qr_thread_state(const struct qr_step *s, const struct qui
         qr_team_range(team, s->n_tokens, 1, &t.begin, &t.end);
     }
     return t;
+}
+
+struct qr_unpacked *qr_thread_unpacked(const struct qr_step *s, const struct quire_team *team)
+{
+    struct qr_unpacked *all = s->ctx->per_thread.unpacked;
+    return all ? &all[team->rank] : NULL;
 }
 
 void qr_thread_publish_rows(const struct qr_step *s, const struct quire_team *team)

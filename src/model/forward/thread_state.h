@@ -17,11 +17,13 @@ struct qr_thread_state {
     float *x, *h;      /* residual stream and normed input */
     size_t begin, end; /* the rows of x and h that the thread computes; it reads no others */
     /* scratch */
-    float *tile_a, *tile_b; /* [QR_TILE_FLOATS] */
-    float *own_rows;        /* [QR_REPLICATED_ROWS_MAX][hidden]; is h in replicated mode */
-    void *own_act_memory;   /* activation forms of up to QR_REPLICATED_ROWS_MAX rows */
+    float *tile_a, *tile_b;       /* [QR_TILE_FLOATS] */
+    float *own_rows;              /* [QR_REPLICATED_ROWS_MAX][hidden]; is h in replicated mode */
+    void *own_act_memory;         /* activation forms of up to QR_REPLICATED_ROWS_MAX rows */
+    struct qr_unpacked *unpacked; /* of compute mode throughput, else NULL */
 };
 struct qr_thread_state qr_thread_state(const struct qr_step *s, const struct quire_team *team);
+struct qr_unpacked *qr_thread_unpacked(const struct qr_step *s, const struct quire_team *team);
 
 /* Makes ctx->x complete: copies the residual stream there in replicated mode. Ends with a
  * barrier. */
