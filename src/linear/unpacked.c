@@ -30,10 +30,7 @@ bool qr_linear_unpacks(const struct qr_packed *w, enum quire_compute compute)
            w->type != QR_WEIGHT_BF16;
 }
 
-size_t qr_unpacked_bytes(size_t k)
-{
-    return (k + k % 2) * QR_FLOAT_PANEL_ROWS * sizeof(uint16_t);
-}
+size_t qr_unpacked_bytes(size_t k) { return (k + k % 2) * QR_FLOAT_PANEL_ROWS * sizeof(uint16_t); }
 
 void qr_unpacked_init(struct qr_unpacked *u, void *memory, size_t bytes)
 {
@@ -60,6 +57,8 @@ const uint8_t *qr_unpacked_get(struct qr_unpacked *u, const struct qr_packed *w,
     if (panel->begin < other->end && other->begin < panel->end)
         other->source = NULL;
     uint16_t *out = (uint16_t *)(void *)(u->memory + panel->begin);
+    if (n < QR_FLOAT_PANEL_ROWS)
+        memset(out, 0, bytes);
     for (size_t r = 0; r < n; r += w->panel_rows, source += w->panel_bytes)
         pick(w->type, kernels)(out + 2 * r, source, w->k);
     return u->memory + panel->begin;

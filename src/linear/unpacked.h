@@ -36,7 +36,7 @@ size_t qr_unpacked_bytes(size_t k);
 void qr_unpacked_init(struct qr_unpacked *u, void *memory, size_t bytes);
 
 /* Returns the bf16 panel of outputs [j, j + n) of w, n <= 64, j a multiple of w->panel_rows.
- * Columns from n on are undefined. Valid until the second call from now. */
+ * Columns from n on are zero. Valid until the next call. */
 const uint8_t *qr_unpacked_get(struct qr_unpacked *u, const struct qr_packed *w, size_t j, size_t n,
                                const struct qr_kernels *kernels);
 

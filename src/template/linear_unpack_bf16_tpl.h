@@ -40,8 +40,8 @@ void QR_KERNEL(unpack_bf16_f16)(uint16_t *out, const uint8_t *panel, size_t k)
     for (size_t i = 0; i < k; i += 2, out += LINEAR_PAIR_STRIDE)
         for (size_t r = 0; r < QR_FLOAT_PANEL_ROWS; r += VF32_N) {
             const vf32 even = vf32_load_f16(w + i * QR_FLOAT_PANEL_ROWS + r);
-            const vf32 odd = i + 1 < k ? vf32_load_f16(w + (i + 1) * QR_FLOAT_PANEL_ROWS + r)
-                                       : vf32_zero();
+            const vf32 odd =
+                i + 1 < k ? vf32_load_f16(w + (i + 1) * QR_FLOAT_PANEL_ROWS + r) : vf32_zero();
             vi32_store(out + 2 * r, vf32_pairs_bf16(even, odd));
         }
 }
