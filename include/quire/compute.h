@@ -11,9 +11,9 @@ enum quire_compute {
     /** Activations, queries and softmax weights stay f32; weights of any type are converted to
      *  f32. */
     QUIRE_COMPUTE_F32,
-    /** Quantized and f16 weights, rounded to bf16, and bf16 weights x bf16 activations; attention as
-     *  in native mode. On CPUs with AMX faster than native mode in steps of many rows. Slower in
-     *  steps of few rows, which unpack every weight for few products. */
+    /** Weights (quantized and f16 ones rounded to bf16) x bf16 activations; f32 weights and
+     *  attention as in native mode. On CPUs with AMX faster than native mode in steps of many rows.
+     *  Slower in steps of few rows, which unpack every weight for few products. */
     QUIRE_COMPUTE_THROUGHPUT,
 };
 

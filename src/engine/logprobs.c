@@ -3,22 +3,24 @@
 #include "engine/logprobs.h"
 #include "base/error.h"
 #include "base/fp_env.h"
+#include "kernels/dispatch.h"
+#include "kernels/kernels.h"
 #include <math.h>
 #include <quire/sampling.h>
 
+enum { BLOCK = 512 }; /* logits that are compared at once */
+
 /* Largest logit. QUIRE_E_NUMERIC when all are -infinity or one is NaN or +infinity. */
-static quire_status largest(const float *logits, uint32_t n_vocab, double *max,
-                            struct quire_error *err)
+static quire_status largest(const struct qr_kernels *kernels, const float *logits, uint32_t n_vocab,
+                            double *max, struct quire_error *err)
 {
-    *max = -INFINITY;
-    for (uint32_t i = 0; i < n_vocab; i++) {
+    const float top = kernels->largest(logits, n_vocab);
+    for (uint32_t i = 0; !(top < INFINITY); i++)
         if (!(logits[i] < INFINITY))
             return qr_fail(err, QUIRE_E_NUMERIC, "the logit of token %u is %s", i,
                            isnan(logits[i]) ? "NaN" : "infinite");
-        if (logits[i] > *max)
-            *max = logits[i];
-    }
-    if (*max == -INFINITY)
+    *max = top;
+    if (top == -INFINITY)
         return qr_fail(err, QUIRE_E_NUMERIC, "all %u logits are -infinity", n_vocab);
     return QUIRE_OK;
 }
@@ -26,11 +28,9 @@ static quire_status largest(const float *logits, uint32_t n_vocab, double *max,
 quire_status qr_log_softmax_init(struct qr_log_softmax *s, const float *logits, uint32_t n_vocab,
                                  struct quire_error *err)
 {
-    double sum = 0;
-    QR_TRY(largest(logits, n_vocab, &s->max, err));
-    for (uint32_t i = 0; i < n_vocab; i++)
-        sum += exp(logits[i] - s->max);
-    s->log_sum = log(sum);
+    const struct qr_kernels *kernels = qr_kernels_any();
+    QR_TRY(largest(kernels, logits, n_vocab, &s->max, err));
+    s->log_sum = log(kernels->exp_sum(logits, n_vocab, s->max, 1));
     return QUIRE_OK;
 }
 
@@ -39,9 +39,16 @@ quire_status qr_log_softmax_init(struct qr_log_softmax *s, const float *logits, 
 static uint32_t select_top(const float *logits, uint32_t n_vocab, uint32_t n,
                            struct quire_token_logprob *top)
 {
+    const struct qr_kernels *kernels = qr_kernels_any();
     uint32_t used = 0;
     for (uint32_t i = 0; n && i < n_vocab; i++) {
         /* a later id loses every tie */
+        const uint32_t left = n_vocab - i, block = left < BLOCK ? left : BLOCK;
+        if (used == n && i % BLOCK == 0 &&
+            kernels->largest(logits + i, block) <= top[n - 1].logprob) {
+            i += block - 1;
+            continue;
+        }
         if (logits[i] == -INFINITY || (used == n && logits[i] <= top[n - 1].logprob))
             continue;
         uint32_t at = used < n ? used++ : n - 1;

@@ -17,8 +17,11 @@ static double log_weight(const struct qr_sampling_chain *c, float logit)
  * normalized. */
 static double mass(const struct qr_sampling_chain *c)
 {
-    const struct qr_candidate *list = c->scratch->list;
+    const struct qr_sampling_scratch *s = c->scratch;
+    const struct qr_candidate *list = s->list;
     double sum = 0;
+    if (!c->listed)
+        return s->kernels->exp_sum(s->logits, s->n_vocab, c->max, c->temperature);
     for (size_t i = 0; i < c->n; i++)
         sum += exp(log_weight(c, list[i].logit));
     return sum;
@@ -50,6 +53,12 @@ static void need_list(struct qr_sampling_chain *c)
 {
     if (!c->listed)
         make_list(c, -FLT_MAX);
+}
+
+/* Lists the tokens whose log weight is at least `least`, and perhaps some whose is little less. */
+static void list_log_weights(struct qr_sampling_chain *c, double least)
+{
+    make_list(c, nextafterf((float)fmax(c->max + least * c->temperature, -FLT_MAX), -FLT_MAX));
 }
 
 static void keep_best(struct qr_sampling_chain *c, size_t k)
@@ -152,12 +161,15 @@ static void apply_top_k(struct qr_sampling_chain *c)
     c->listed = c->ranked = true;
 }
 
+/* Log weight of n candidates that together have half of the mass `unwanted`: a selection by mass
+ * does not reach those below it. */
+static double tail(double unwanted, size_t n) { return log(unwanted / 2 / (double)n); }
+
 /* Drops candidates that are all less likely than the kept ones and whose mass is less than half of
- * `unwanted`: a selection by mass does not reach them, and ranks fewer. Candidates whose log weight
- * is at least `most` stay. */
+ * `unwanted`, so that fewer are ranked. Candidates whose log weight is at least `most` stay. */
 static void drop_tail(struct qr_sampling_chain *c, double unwanted, double most)
 {
-    keep_log_weights(c, fmin(log(unwanted / 2 / (double)c->n), most));
+    keep_log_weights(c, fmin(tail(unwanted, c->n), most));
 }
 
 /* Keeps the tokens whose -log(p) is closest to the entropy until their probability exceeds
@@ -206,6 +218,8 @@ static void apply_min_p(struct qr_sampling_chain *c)
     const double min_p = c->p->min_p, edge = log(min_p);
     if (min_p == 0)
         return;
+    if (!c->listed && c->p->min_keep == 1)
+        list_log_weights(c, edge);
     need_list(c);
     /* The first pass moves nothing: min_keep may need other tokens. */
     for (int pass = c->p->min_keep == 1; pass < 2; pass++) {
@@ -232,13 +246,15 @@ static void apply_top_p(struct qr_sampling_chain *c)
 {
     if (c->p->top_p >= 1)
         return;
-    need_list(c);
     const double total = mass(c), wanted = c->p->top_p * total;
     /* Ranks fewer: min_p and top_p both keep the head of the ranking, so min_p may cut first. */
     if (!c->ranked && *c->next == QUIRE_SAMPLER_MIN_P && c->p->min_p > 0)
         apply_min_p(c);
+    else if (!c->listed && c->p->min_keep == 1)
+        list_log_weights(c, tail(total - wanted, c->scratch->n_vocab));
     else if (!c->ranked && c->p->min_keep == 1)
         drop_tail(c, total - wanted, 0);
+    need_list(c);
     c->n = qr_candidates_keep_mass(c->scratch->list, c->n, c->max, c->temperature, wanted,
                                    c->p->min_keep, c->ranked);
 }
@@ -305,6 +321,33 @@ static struct qr_candidate draw(const struct qr_sampling_chain *c, double u)
     return list[i];
 }
 
+/* The same for all tokens of the vocabulary, without a list, in the order of their ids. */
+static int32_t draw_any(const struct qr_sampling_chain *c, double u)
+{
+    enum { BLOCK = 1024 };
+    const struct qr_sampling_scratch *s = c->scratch;
+    const double target = u * mass(c);
+    double sum = 0;
+    for (uint32_t i = 0, n; i < s->n_vocab; i += n) {
+        n = s->n_vocab - i < BLOCK ? s->n_vocab - i : BLOCK;
+        const double block = s->kernels->exp_sum(s->logits + i, n, c->max, c->temperature);
+        if (sum + block <= target) {
+            sum += block;
+            continue;
+        }
+        for (uint32_t t = i; t < i + n; t++) {
+            sum += exp(log_weight(c, s->logits[t]));
+            if (sum > target)
+                return (int32_t)t;
+        }
+    }
+    /* u is almost 1, and the sums are rounded: the last token that is possible */
+    uint32_t t = s->n_vocab - 1;
+    while (t && exp(log_weight(c, s->logits[t])) == 0)
+        t--;
+    return (int32_t)t;
+}
+
 static quire_status apply(struct qr_sampling_chain *c, enum quire_sampler_kind kind,
                           struct quire_error *err)
 {
@@ -344,8 +387,8 @@ quire_status qr_sampling_chain_run(struct qr_sampling_chain *c, int32_t *token,
 {
     while (*c->next)
         QR_TRY(apply(c, (enum quire_sampler_kind) * c->next++, err));
-    need_list(c);
-    *token = draw(c, qr_philox_draw(c->p->seed, c->args->stream, c->args->index, QR_DRAW_TOKEN)).id;
+    const double u = qr_philox_draw(c->p->seed, c->args->stream, c->args->index, QR_DRAW_TOKEN);
+    *token = c->listed ? draw(c, u).id : draw_any(c, u);
     return QUIRE_OK;
 }
 

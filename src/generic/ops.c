@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ops.c - row-wise kernels in plain C: the reference of the vector levels. */
 #include "kernels/kernels.h"
+#include "simd/exp64.h"
 #include <math.h>
 
 /* Adds 16 lane sums by a fixed tree, in the order of every level. */
@@ -120,6 +121,16 @@ float qr_largest_generic(const float *x, size_t n)
     return max;
 }
 
+double qr_exp_sum_generic(const float *x, size_t n, double max, double temperature)
+{
+    double lanes[EXP64_LANES] = { 0 };
+    size_t i = 0;
+    for (; i + EXP64_LANES <= n; i += EXP64_LANES)
+        for (size_t j = 0; j < EXP64_LANES; j++)
+            lanes[j] += exp64((x[i + j] - max) / temperature);
+    return exp64_finish(lanes, x + i, n - i, max, temperature);
+}
+
 void qr_init_ops_generic(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, rms_norm, generic);
@@ -134,5 +145,6 @@ void qr_init_ops_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, rope, generic);
     QR_SET_KERNEL(k, mask_logits, generic);
     QR_SET_KERNEL(k, largest, generic);
+    QR_SET_KERNEL(k, exp_sum, generic);
     QR_SET_KERNEL(k, lora, generic);
 }

@@ -55,6 +55,8 @@ struct qr_lora_kernel_args {
     X(void, mask_logits, (float *x, const uint32_t *mask, size_t n))                               \
     /* The largest of x[n], n > 0; +infinity if one is NaN. A zero may have either sign. */        \
     X(float, largest, (const float *x, size_t n))                                                  \
+    /* Sum of exp((x[n] - max) / temperature) by simd/exp64.h; x <= max may be -infinity */        \
+    X(double, exp_sum, (const float *x, size_t n, double max, double temperature))                 \
     X(void, lora, (const struct qr_lora_kernel_args *a))
 
 #endif

@@ -212,4 +212,26 @@ static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 }
 #endif
 
+/* ---- double: from the lower and the upper half of a vector of f32 */
+typedef __m256d vf64;
+static inline vf64 vf64_set1(double x) { return _mm256_set1_pd(x); }
+static inline vf64 vf64_add(vf64 a, vf64 b) { return _mm256_add_pd(a, b); }
+static inline vf64 vf64_sub(vf64 a, vf64 b) { return _mm256_sub_pd(a, b); }
+static inline vf64 vf64_mul(vf64 a, vf64 b) { return _mm256_mul_pd(a, b); }
+static inline vf64 vf64_div(vf64 a, vf64 b) { return _mm256_div_pd(a, b); }
+static inline vf64 vf64_low(vf32 v) { return _mm256_cvtps_pd(_mm256_castps256_ps128(v)); }
+static inline vf64 vf64_high(vf32 v) { return _mm256_cvtps_pd(_mm256_extractf128_ps(v, 1)); }
+static inline void vf64_store(double *p, vf64 v) { _mm256_storeu_pd(p, v); }
+/* v, but 0 where x < least */
+static inline vf64 vf64_zero_below(vf64 v, vf64 x, vf64 least)
+{
+    return _mm256_and_pd(_mm256_cmp_pd(x, least, _CMP_GE_OQ), v);
+}
+/* 2^k, where the last 12 bits of each lane are k */
+static inline vf64 vf64_power_of_2(vf64 t)
+{
+    const __m256i k = _mm256_slli_epi64(_mm256_castpd_si256(t), 52);
+    return _mm256_castsi256_pd(_mm256_add_epi64(k, _mm256_castpd_si256(_mm256_set1_pd(1))));
+}
+
 #endif

@@ -232,4 +232,26 @@ static inline vf32 vf32_dot_bf16(vf32 acc, vi32 w, vi32 a)
 }
 #endif
 
+/* ---- double: from the lower and the upper half of a vector of f32 */
+typedef __m512d vf64;
+static inline vf64 vf64_set1(double x) { return _mm512_set1_pd(x); }
+static inline vf64 vf64_add(vf64 a, vf64 b) { return _mm512_add_pd(a, b); }
+static inline vf64 vf64_sub(vf64 a, vf64 b) { return _mm512_sub_pd(a, b); }
+static inline vf64 vf64_mul(vf64 a, vf64 b) { return _mm512_mul_pd(a, b); }
+static inline vf64 vf64_div(vf64 a, vf64 b) { return _mm512_div_pd(a, b); }
+static inline vf64 vf64_low(vf32 v) { return _mm512_cvtps_pd(_mm512_castps512_ps256(v)); }
+static inline vf64 vf64_high(vf32 v) { return _mm512_cvtps_pd(_mm512_extractf32x8_ps(v, 1)); }
+static inline void vf64_store(double *p, vf64 v) { _mm512_storeu_pd(p, v); }
+/* v, but 0 where x < least */
+static inline vf64 vf64_zero_below(vf64 v, vf64 x, vf64 least)
+{
+    return _mm512_maskz_mov_pd(_mm512_cmp_pd_mask(x, least, _CMP_GE_OQ), v);
+}
+/* 2^k, where the last 12 bits of each lane are k */
+static inline vf64 vf64_power_of_2(vf64 t)
+{
+    const __m512i k = _mm512_slli_epi64(_mm512_castpd_si512(t), 52);
+    return _mm512_castsi512_pd(_mm512_add_epi64(k, _mm512_castpd_si512(_mm512_set1_pd(1))));
+}
+
 #endif

@@ -233,4 +233,26 @@ static inline vi32 vi32_even(vi32 a, vi32 b) { return vuzp1q_s32(a, b); }
 static inline vi32 vi32_odd(vi32 a, vi32 b) { return vuzp2q_s32(a, b); }
 #endif
 
+/* ---- double: from the lower and the upper half of a vector of f32 */
+typedef float64x2_t vf64;
+static inline vf64 vf64_set1(double x) { return vdupq_n_f64(x); }
+static inline vf64 vf64_add(vf64 a, vf64 b) { return vaddq_f64(a, b); }
+static inline vf64 vf64_sub(vf64 a, vf64 b) { return vsubq_f64(a, b); }
+static inline vf64 vf64_mul(vf64 a, vf64 b) { return vmulq_f64(a, b); }
+static inline vf64 vf64_div(vf64 a, vf64 b) { return vdivq_f64(a, b); }
+static inline vf64 vf64_low(vf32 v) { return vcvt_f64_f32(vget_low_f32(v)); }
+static inline vf64 vf64_high(vf32 v) { return vcvt_high_f64_f32(v); }
+static inline void vf64_store(double *p, vf64 v) { vst1q_f64(p, v); }
+/* v, but 0 where x < least */
+static inline vf64 vf64_zero_below(vf64 v, vf64 x, vf64 least)
+{
+    return vreinterpretq_f64_u64(vandq_u64(vcgeq_f64(x, least), vreinterpretq_u64_f64(v)));
+}
+/* 2^k, where the last 12 bits of each lane are k */
+static inline vf64 vf64_power_of_2(vf64 t)
+{
+    const uint64x2_t k = vshlq_n_u64(vreinterpretq_u64_f64(t), 52);
+    return vreinterpretq_f64_u64(vaddq_u64(k, vreinterpretq_u64_f64(vdupq_n_f64(1))));
+}
+
 #endif

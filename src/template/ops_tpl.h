@@ -3,6 +3,7 @@
  *
  * Needs a vec_*.h, QR_ISA, and with QUIRE_WITH_SLEEF the SLEEF functions OPS_EXP, OPS_TANH, OPS_ERF
  * of this level. The order of the sums is that of generic/ops.c, bit for bit. */
+#include "simd/exp64.h"
 #include "template/common_tpl.h"
 #include "template/lora_tpl.h"
 #include <math.h>
@@ -230,6 +231,44 @@ float QR_KERNEL(largest)(const float *x, size_t n)
     return max;
 }
 
+static inline vf64 ops_exp64(vf64 x)
+{
+    static const double terms[EXP64_N_TERMS] = { EXP64_TERMS };
+    const vf64 magic = vf64_set1(EXP64_MAGIC);
+    const vf64 t = vf64_add(vf64_mul(x, vf64_set1(EXP64_LOG2E)), magic), k = vf64_sub(t, magic);
+    const vf64 r = vf64_sub(vf64_sub(x, vf64_mul(k, vf64_set1(EXP64_LN2_HIGH))),
+                            vf64_mul(k, vf64_set1(EXP64_LN2_LOW)));
+    vf64 y = vf64_set1(terms[0]);
+    QR_UNROLL_16 (int i = 1; i < EXP64_N_TERMS; i++)
+        y = vf64_add(vf64_mul(y, r), vf64_set1(terms[i]));
+    return vf64_zero_below(vf64_mul(y, vf64_power_of_2(t)), x, vf64_set1(EXP64_LEAST));
+}
+
+double QR_KERNEL(exp_sum)(const float *x, size_t n, double max, double temperature)
+{
+    enum { VECTORS = EXP64_LANES / VF32_N }; /* of f32; each is two of f64 */
+    const vf64 m = vf64_set1(max), divisor = vf64_set1(temperature);
+    double lanes[EXP64_LANES];
+    vf64 sum[2 * VECTORS];
+    size_t i = 0;
+    QR_UNROLL_16 (int v = 0; v < 2 * VECTORS; v++)
+        sum[v] = vf64_set1(0);
+    for (; i + EXP64_LANES <= n; i += EXP64_LANES)
+        QR_UNROLL_16 (int v = 0; v < VECTORS; v++) {
+            const vf32 logits = vf32_load(x + i + v * VF32_N);
+            vf64 a = vf64_sub(vf64_low(logits), m), b = vf64_sub(vf64_high(logits), m);
+            if (temperature != 1) {
+                a = vf64_div(a, divisor);
+                b = vf64_div(b, divisor);
+            }
+            sum[2 * v] = vf64_add(sum[2 * v], ops_exp64(a));
+            sum[2 * v + 1] = vf64_add(sum[2 * v + 1], ops_exp64(b));
+        }
+    QR_UNROLL_16 (int v = 0; v < 2 * VECTORS; v++)
+        vf64_store(lanes + v * (VF32_N / 2), sum[v]);
+    return exp64_finish(lanes, x + i, n - i, max, temperature);
+}
+
 void QR_KERNEL(init_ops)(struct qr_kernels *k)
 {
     QR_SET(k, rms_norm);
@@ -240,6 +279,7 @@ void QR_KERNEL(init_ops)(struct qr_kernels *k)
     QR_SET(k, rope);
     QR_SET(k, mask_logits);
     QR_SET(k, largest);
+    QR_SET(k, exp_sum);
     QR_SET(k, lora);
 #ifdef QUIRE_WITH_SLEEF
     QR_SET(k, silu_mul);

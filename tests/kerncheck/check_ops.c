@@ -283,6 +283,36 @@ static void check_largest(struct kc_env *env, kc_fn fn)
     }
 }
 
+static void check_exp_sum(struct kc_env *env, kc_fn fn)
+{
+    double (*kernel)(const float *, size_t, double, double);
+    memcpy(&kernel, &fn, sizeof fn);
+    for (int r = 0; r < env->rounds && !env->failures; r++) {
+        const size_t n = pick_size(env, r);
+        const double temperature = pow(10, kc_int(env, -2, 2));
+        float *x = kc_buffer_end(n * 4), max = -INFINITY;
+        kc_fill_normal(env, x, n, 5);
+        if (kc_int(env, 0, 1))
+            x[kc_int(env, 0, (int)n - 1)] = kc_int(env, 0, 1) ? -INFINITY : -3e38f;
+        for (size_t i = 0; i < n; i++)
+            max = fmaxf(max, x[i]);
+        if (max == -INFINITY)
+            max = 0;
+        double expected = 0;
+        for (size_t i = 0; i < n; i++)
+            expected += exp(((double)x[i] - (double)max) / temperature);
+        const double found = kernel(x, n, (double)max, temperature),
+                     generic = qr_exp_sum_generic(x, n, (double)max, temperature);
+        if (found != generic)
+            kc_fail(env, "n %zu, temperature %g: %a, but generic %a", n, temperature, found,
+                    generic);
+        if (!(fabs(found - expected) <= 1e-13 * expected))
+            kc_fail(env, "n %zu, temperature %g: %.17g instead of %.17g", n, temperature, found,
+                    expected);
+        kc_release();
+    }
+}
+
 const struct kc_checker kc_checkers_ops[] = {
     { "rms_norm", check_rms_norm },
     { "layer_norm", check_layer_norm },
@@ -296,5 +326,6 @@ const struct kc_checker kc_checkers_ops[] = {
     { "rope", check_rope },
     { "mask_logits", check_mask_logits },
     { "largest", check_largest },
+    { "exp_sum", check_exp_sum },
     { NULL, NULL },
 };

@@ -69,7 +69,7 @@ static void test_philox_known_answers(void **state)
     assert_true(qr_philox_uniform(1, 0, 7) != qr_philox_uniform(1, 1, 7));
 }
 
-static void random_logits(float logits[MAX_V], uint32_t n, uint64_t seed)
+static void random_logits(float *logits, uint32_t n, uint64_t seed)
 {
     for (uint32_t i = 0; i < n; i++)
         logits[i] = (float)(8 * qr_philox_uniform(seed, 99, i) - 4);
@@ -229,6 +229,35 @@ static void test_reproducible(void **state)
         other_seed += a != b;
     }
     assert_true(other_seed > 40 && other_stream > 40);
+}
+
+/* Draws from a whole vocabulary of several blocks: the token whose interval of the CDF has u. A
+ * third of the tokens, a whole block and the last one are impossible. */
+static void test_draws_of_a_large_vocabulary(void **state)
+{
+    (void)state;
+    enum { N = 5000 };
+    float *logits = malloc(N * sizeof *logits);
+    assert_non_null(logits);
+    random_logits(logits, N, 5);
+    for (uint32_t i = 0; i < N; i++)
+        if (i % 3 == 1 || (i >= 1024 && i < 2048) || i >= N - 2)
+            logits[i] = -INFINITY;
+    struct quire_sampling_params p = plain();
+    for (uint64_t index = 0; index < 600; index++) {
+        p.temperature = index % 2 ? 1 : 0.3f;
+        double total = 0, sum = 0;
+        for (uint32_t i = 0; i < N; i++)
+            total += exp(logits[i] / (double)p.temperature);
+        const double target = total * qr_philox_uniform(p.seed, 0, index);
+        uint32_t want = 0;
+        while ((sum += exp(logits[want] / (double)p.temperature)) <= target)
+            want++;
+        int32_t token;
+        assert_status(QUIRE_OK, choose(N, logits, &p, NULL, 0, 0, index, &token, NULL));
+        assert_int_equal(token, want);
+    }
+    free(logits);
 }
 
 /* The greedy choice shows the order of the penalized logits. */
@@ -414,6 +443,7 @@ int main(void)
         cmocka_unit_test(test_distributions),
         cmocka_unit_test(test_greedy_and_ties),
         cmocka_unit_test(test_reproducible),
+        cmocka_unit_test(test_draws_of_a_large_vocabulary),
         cmocka_unit_test(test_penalties),
         cmocka_unit_test(test_logit_bias),
         cmocka_unit_test(test_bad_logits),
