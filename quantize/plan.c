@@ -44,13 +44,20 @@ static const char *name_in_layer(const struct qr_gguf_tensor *t, unsigned *layer
     return sscanf(t->name, "blk.%9u.%n", layer, &n) == 1 && n ? t->name + n : NULL;
 }
 
+/* Tables of integers, such as the experts of a token. */
+static bool is_integer(uint32_t type)
+{
+    const char *name = qr_weight_type_info(type)->name;
+    return name[0] == 'I' && name[1] >= '0' && name[1] <= '9';
+}
+
 static bool keeps_type(const struct qr_gguf_tensor *t)
 {
     static const char *const parts[] = { "_norm.weight",           "ffn_gate_inp.weight",
                                          "_gate_inp_shexp.weight", "_conv1d.weight",
                                          "position_embd.weight",   "token_types.weight",
-                                         "attn_rel_b.weight" };
-    if (t->n_dims < 2 || !ends_with(t, ".weight"))
+                                         "attn_rel_b.weight",      "_compressor_ape.weight" };
+    if (t->n_dims < 2 || !ends_with(t, ".weight") || is_integer(t->type))
         return true;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (ends_with(t, parts[i]))
