@@ -127,20 +127,26 @@ static void rank_more(struct ranking *r)
     }
 }
 
-size_t qr_candidates_select(const float *logits, uint32_t n_vocab, float least,
-                            struct qr_candidate *list)
+enum { BLOCK = 128 }; /* logits that are compared at once */
+
+size_t qr_candidates_select(const struct qr_kernels *kernels, const float *logits, uint32_t n_vocab,
+                            float least, struct qr_candidate *list)
 {
     size_t n = 0;
-    for (uint32_t i = 0; i < n_vocab; i++)
-        if (logits[i] >= least)
-            list[n++] = (struct qr_candidate){ logits[i], (int32_t)i };
+    for (uint32_t i = 0; i < n_vocab;) {
+        const uint32_t end = n_vocab - i < BLOCK ? n_vocab : i + BLOCK;
+        if (kernels->largest(logits + i, end - i) < least)
+            i = end;
+        for (; i < end; i++)
+            if (logits[i] >= least)
+                list[n++] = (struct qr_candidate){ logits[i], (int32_t)i };
+    }
     return n;
 }
 
 size_t qr_candidates_select_best(const struct qr_kernels *kernels, const float *logits,
                                  uint32_t n_vocab, size_t k, struct qr_candidate *list)
 {
-    enum { BLOCK = 128 }; /* logits that are compared at once */
     size_t n = 0;
     uint32_t i = 0;
     for (; i < n_vocab && n < k; i++)

@@ -14,8 +14,8 @@ struct qr_candidate {
 
 /* Lists the tokens of logits[n_vocab] whose logit is at least `least`, which is finite, by
  * ascending id. Logits are below +infinity. Returns their number. */
-size_t qr_candidates_select(const float *logits, uint32_t n_vocab, float least,
-                            struct qr_candidate *list);
+size_t qr_candidates_select(const struct qr_kernels *kernels, const float *logits, uint32_t n_vocab,
+                            float least, struct qr_candidate *list);
 
 /* Lists the k highest-ranked tokens of logits[n_vocab] in order of rank. The order is descending
  * logit, then ascending id. */

@@ -44,7 +44,7 @@ static double entropy(const struct qr_sampling_chain *c, double *log_mass)
 static void make_list(struct qr_sampling_chain *c, float least)
 {
     const struct qr_sampling_scratch *s = c->scratch;
-    c->n = qr_candidates_select(s->logits, s->n_vocab, least, s->list);
+    c->n = qr_candidates_select(s->kernels, s->logits, s->n_vocab, least, s->list);
     c->listed = true;
     c->ranked = false;
 }
@@ -165,6 +165,18 @@ static void apply_top_k(struct qr_sampling_chain *c)
  * does not reach those below it. */
 static double tail(double unwanted, size_t n) { return log(unwanted / 2 / (double)n); }
 
+/* Lists the most likely tokens, with the mass `wanted` or more: those above a log weight, which is
+ * lowered in steps that double, at most to `least`. */
+static void list_head(struct qr_sampling_chain *c, double wanted, double least)
+{
+    for (double depth = 4; - depth > least; depth *= 2) {
+        list_log_weights(c, -depth);
+        if (mass(c) >= wanted)
+            return;
+    }
+    list_log_weights(c, least);
+}
+
 /* Drops candidates that are all less likely than the kept ones and whose mass is less than half of
  * `unwanted`, so that fewer are ranked. Candidates whose log weight is at least `most` stay. */
 static void drop_tail(struct qr_sampling_chain *c, double unwanted, double most)
@@ -251,7 +263,7 @@ static void apply_top_p(struct qr_sampling_chain *c)
     if (!c->ranked && *c->next == QUIRE_SAMPLER_MIN_P && c->p->min_p > 0)
         apply_min_p(c);
     else if (!c->listed && c->p->min_keep == 1)
-        list_log_weights(c, tail(total - wanted, c->scratch->n_vocab));
+        list_head(c, wanted, tail(total - wanted, c->scratch->n_vocab));
     else if (!c->ranked && c->p->min_keep == 1)
         drop_tail(c, total - wanted, 0);
     need_list(c);
