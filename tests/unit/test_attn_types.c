@@ -146,6 +146,22 @@ static void queries_of_every_float(void **state)
         }
 }
 
+static void throughput_is_native(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof caches / sizeof caches[0]; i++) {
+        struct problem s = new_scene(caches[i], QUIRE_COMPUTE_NATIVE, 40);
+        struct result want = result_new(&s), got = result_new(&s);
+        run_typed(&s, &(struct typed){ .q = s.q }, want.out, want.lse);
+        s.config.compute = QUIRE_COMPUTE_THROUGHPUT;
+        run_typed(&s, &(struct typed){ .q = s.q }, got.out, got.lse);
+        assert_same_bits(got.out, want.out, want.n_out);
+        assert_same_bits(got.lse, want.lse, want.n_lse);
+        result_free(&want), result_free(&got);
+        problem_free(&s);
+    }
+}
+
 /* Power-of-two scales change no bits; other scales are compared with the oracle. */
 static void queries_of_integers(void **state)
 {
@@ -264,6 +280,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queries_of_every_float),
+        cmocka_unit_test(throughput_is_native),
         cmocka_unit_test(queries_of_integers),
         cmocka_unit_test(results_of_every_type),
         cmocka_unit_test(bad_types),
