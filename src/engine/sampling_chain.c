@@ -166,11 +166,11 @@ static void apply_top_k(struct qr_sampling_chain *c)
 static double tail(double unwanted, size_t n) { return log(unwanted / 2 / (double)n); }
 
 /* Lists the most likely tokens, with the mass `wanted` or more: those above a log weight, which is
- * lowered in steps that double, at most to `least`. */
+ * doubled until they have it, at most to `least`. */
 static void list_head(struct qr_sampling_chain *c, double wanted, double least)
 {
-    for (double depth = 4; - depth > least; depth *= 2) {
-        list_log_weights(c, -depth);
+    for (double edge = -4; edge > least; edge *= 2) {
+        list_log_weights(c, edge);
         if (mass(c) >= wanted)
             return;
     }

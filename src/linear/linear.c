@@ -11,8 +11,6 @@ typedef void linear_kernel(const struct qr_linear_kernel_args *a);
 static linear_kernel *pick(const struct qr_packed *w, enum quire_compute compute,
                            const struct qr_kernels *k)
 {
-    if (qr_linear_unpacks(w, compute))
-        return k->linear_native_bf16;
     const bool native = compute != QUIRE_COMPUTE_F32 && !w->order;
     switch (w->type) {
     case QR_WEIGHT_F32:
@@ -111,7 +109,6 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
 {
     const struct qr_packed *w = args->w;
     const struct qr_act *x = args->x;
-    const struct backend backend = take_backend(args, kernels);
     struct qr_linear_kernel_args a = {
         .w = w->data + b->j0 / w->panel_rows * w->panel_bytes,
         .panel_bytes = w->panel_bytes,
@@ -133,10 +130,13 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         a.q = x->q + b->i0 * x->q_stride;
         a.q_stride = x->q_stride;
     }
+    if (qr_linear_unpacks(w, args->compute)) {
+        run_unpacked(args, b, &a, kernels);
+        return;
+    }
+    const struct backend backend = take_backend(args, kernels);
     if (w->onednn)
         qr_onednn_multiply(w->onednn, backend.runner, &a);
-    else if (qr_linear_unpacks(w, args->compute))
-        run_unpacked(args, b, &a, kernels);
     else
         backend.kernel(&a);
     qr_onednn_release(backend.runner);
