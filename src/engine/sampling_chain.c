@@ -169,10 +169,12 @@ static double tail(double unwanted, size_t n) { return log(unwanted / 2 / (doubl
  * doubled until they have it, at most to `least`. */
 static void list_head(struct qr_sampling_chain *c, double wanted, double least)
 {
-    for (double edge = -4; edge > least; edge *= 2) {
+    double edge = -4;
+    while (edge > least) {
         list_log_weights(c, edge);
         if (mass(c) >= wanted)
             return;
+        edge *= 2;
     }
     list_log_weights(c, least);
 }
