@@ -13,7 +13,8 @@ enum quire_compute {
     QUIRE_COMPUTE_F32,
     /** Weights (quantized and f16 ones rounded to bf16) x bf16 activations; f32 weights and
      *  attention as in native mode. On CPUs with AMX faster than native mode in steps of many rows.
-     *  Slower in steps of few rows, which unpack every weight for few products. */
+     *  Slower in steps of few rows, which unpack every weight for few products. Each thread of a
+     *  context has room for up to two unpacked panels of 64 outputs (in quire_context_bytes). */
     QUIRE_COMPUTE_THROUGHPUT,
 };
 
