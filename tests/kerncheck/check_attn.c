@@ -6,7 +6,6 @@
  * level; avx512_amx, which does not, with a reference of its own order. */
 #include "check_attn.h"
 #include "amx_order.h"
-#include "emulated.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -360,46 +359,32 @@ static void check_transpose(struct kc_env *env, kc_fn fn)
         check_transpose_once(env, fn);
 }
 
-/* ---- all checks; those of generic kernels also run the template over emulated vectors */
-
-#define CHECK(name, check)                                                                         \
-    static void check_##name(struct kc_env *env, kc_fn fn)                                         \
-    {                                                                                              \
-        check(env, fn);                                                                            \
-        const struct qr_kernels *e = kc_emulated(env);                                             \
-        if (e)                                                                                     \
-            check(env, (kc_fn)e->name);                                                            \
-    }
-CHECK(attn_qk_f32, check_qk)
-CHECK(attn_qk_f16, check_qk)
-CHECK(attn_qk_bf16, check_qk)
-CHECK(attn_qk_bf16_native, check_qk)
-CHECK(attn_qk_fp8_e4m3, attn_check_qk_codes)
-CHECK(attn_qk_fp8_e5m2, attn_check_qk_codes)
-CHECK(attn_qk_int8, attn_check_qk_codes)
-CHECK(attn_softmax, attn_check_softmax)
-CHECK(attn_pv_f32, check_pv)
-CHECK(attn_pv_f16, check_pv)
-CHECK(attn_pv_bf16, check_pv)
-CHECK(attn_pv_bf16_native, check_pv)
-CHECK(attn_pv_fp8_e4m3, attn_check_pv_codes)
-CHECK(attn_pv_fp8_e5m2, attn_check_pv_codes)
-CHECK(attn_pv_int8, attn_check_pv_codes)
-CHECK(attn_merge, attn_check_merge)
-CHECK(attn_unpack_fp8_e4m3, attn_check_unpack)
-CHECK(attn_unpack_fp8_e5m2, attn_check_unpack)
-CHECK(attn_unpack_int8, attn_check_unpack)
-CHECK(attn_quantize_q_int4, attn_check_quantize_q_int4)
-CHECK(attn_qk_int4, attn_check_qk_int4)
-CHECK(attn_pv_int4, attn_check_pv_int4)
-CHECK(attn_unpack_int4, attn_check_unpack_int4)
-CHECK(attn_transpose_f32, check_transpose)
-CHECK(attn_transpose_f16, check_transpose)
-CHECK(attn_transpose_bf16, check_transpose)
-
 const struct kc_checker kc_checkers_attn[] = {
-#define X(ret, name, params) { #name, check_##name },
-    QR_KERNELS_ATTN(X)
-#undef X
-        { NULL, NULL },
+    { "attn_qk_f32", check_qk },
+    { "attn_qk_f16", check_qk },
+    { "attn_qk_bf16", check_qk },
+    { "attn_qk_bf16_native", check_qk },
+    { "attn_qk_fp8_e4m3", attn_check_qk_codes },
+    { "attn_qk_fp8_e5m2", attn_check_qk_codes },
+    { "attn_qk_int8", attn_check_qk_codes },
+    { "attn_softmax", attn_check_softmax },
+    { "attn_pv_f32", check_pv },
+    { "attn_pv_f16", check_pv },
+    { "attn_pv_bf16", check_pv },
+    { "attn_pv_bf16_native", check_pv },
+    { "attn_pv_fp8_e4m3", attn_check_pv_codes },
+    { "attn_pv_fp8_e5m2", attn_check_pv_codes },
+    { "attn_pv_int8", attn_check_pv_codes },
+    { "attn_merge", attn_check_merge },
+    { "attn_unpack_fp8_e4m3", attn_check_unpack },
+    { "attn_unpack_fp8_e5m2", attn_check_unpack },
+    { "attn_unpack_int8", attn_check_unpack },
+    { "attn_quantize_q_int4", attn_check_quantize_q_int4 },
+    { "attn_qk_int4", attn_check_qk_int4 },
+    { "attn_pv_int4", attn_check_pv_int4 },
+    { "attn_unpack_int4", attn_check_unpack_int4 },
+    { "attn_transpose_f32", check_transpose },
+    { "attn_transpose_f16", check_transpose },
+    { "attn_transpose_bf16", check_transpose },
+    { NULL, NULL },
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_linear.c - matmul kernels and quantization of activations against sums in double. */
 #include "amx_order.h"
-#include "emulated.h"
 #include "linear/packed.h"
 #include "linear_oracle.h"
 #include <math.h>
@@ -380,14 +379,10 @@ static void check_flush(struct kc_env *env, linear_kernel *kernel)
     }
 }
 
-/* Checks fn and, with the generic kernel, its template over emulated vectors. */
 #define CHECK_LINEAR(member, TYPE, MODE)                                                           \
     static void check_##member(struct kc_env *env, kc_fn fn)                                       \
     {                                                                                              \
         check_kernel(env, QR_WEIGHT_##TYPE, MODE, (linear_kernel *)fn);                            \
-        const struct qr_kernels *e = kc_emulated(env);                                             \
-        if (e)                                                                                     \
-            check_kernel(env, QR_WEIGHT_##TYPE, MODE, e->member);                                  \
     }
 CHECK_LINEAR(linear_f32_f32, F32, MODE_F32)
 CHECK_LINEAR(linear_f32_f16, F16, MODE_F32)
@@ -404,11 +399,6 @@ static void check_native(struct kc_env *env, kc_fn fn)
     check_flush(env, (linear_kernel *)fn);
     if (!env->failures)
         check_kernel(env, QR_WEIGHT_BF16, MODE_BF16, (linear_kernel *)fn);
-    const struct qr_kernels *e = kc_emulated(env);
-    if (e) {
-        check_flush(env, e->linear_native_bf16);
-        check_kernel(env, QR_WEIGHT_BF16, MODE_BF16, e->linear_native_bf16);
-    }
 }
 
 typedef void quant_kernel(struct qr_q8_block *q, const float *x, size_t n_blocks);
@@ -465,9 +455,6 @@ static void check_quant(struct kc_env *env, quant_kernel *kernel)
 static void check_quantize_act_q8(struct kc_env *env, kc_fn fn)
 {
     check_quant(env, (quant_kernel *)fn);
-    const struct qr_kernels *e = kc_emulated(env);
-    if (e)
-        check_quant(env, e->quantize_act_q8);
 }
 
 const struct kc_checker kc_checkers_linear[] = {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_unpack.c - weights of panels rounded to bf16, bit by bit, against the oracle's values. */
-#include "emulated.h"
 #include "linear/packed.h"
 #include "linear_oracle.h"
 #include <math.h>
@@ -81,14 +80,10 @@ static void check_kernel(struct kc_env *env, enum qr_weight_type type, unpack_ke
     }
 }
 
-/* Checks fn and, with the generic kernel, its template over emulated vectors. */
 #define CHECK_UNPACK(name, TYPE)                                                                   \
     static void check_##name(struct kc_env *env, kc_fn fn)                                         \
     {                                                                                              \
         check_kernel(env, QR_WEIGHT_##TYPE, (unpack_kernel *)fn);                                  \
-        const struct qr_kernels *e = kc_emulated(env);                                             \
-        if (e)                                                                                     \
-            check_kernel(env, QR_WEIGHT_##TYPE, e->unpack_bf16_##name);                            \
     }
 CHECK_UNPACK(f16, F16)
 #define X(name, NAME, ...) CHECK_UNPACK(name, NAME)

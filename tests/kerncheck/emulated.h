@@ -11,8 +11,8 @@ QR_KERNELS(X)
 QR_DECLARE_INIT(emulated, )
 void qr_init_linear_q8_emulated(struct qr_kernels *k);
 
-/* The templates over emulated vectors, to check after the generic kernels; sets the level of env.
- * NULL for other levels, after failures, and in builds without them. */
-const struct qr_kernels *kc_emulated(struct kc_env *env);
+/* The templates over emulated vectors, and the generic kernels where there is none; those alone in
+ * builds without templates. */
+const struct qr_kernels *kc_emulated(const struct qr_kernels *generic);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* main.c - kerncheck: runs the checker of every kernel of every level that this process can run. */
+/* main.c - kerncheck: runs the checker of every kernel of every level that this process can run.
+ * --isa emulated: those of templates over emulated vectors, which are no level of the library. */
+#include "emulated.h"
 #include "kerncheck.h"
 #include "kernels/dispatch.h"
 #include <setjmp.h>
@@ -95,30 +97,45 @@ static int check_one(const struct qr_kernels *k, const char *level, size_t i, in
     return env.failures != 0;
 }
 
-static int run(const char *only_level, const char *only_kernel, int rounds)
+/* What to check, and the results so far. */
+struct run {
+    const char *level, *kernel; /* only this level, only kernels with this prefix; NULL: all */
+    int rounds, n_checked, n_failed;
+};
+
+/* Checks the kernels of table k that differ from those of the table below. */
+static void run_level(struct run *run, const char *level, const struct qr_kernels *k,
+                      const struct qr_kernels *below)
 {
-    int n_checked = 0, n_failed = 0;
-    const struct qr_kernels *below = NULL;
+    if (run->level && strcmp(run->level, level) != 0)
+        return;
+    for (size_t j = 0; j < N_KERNELS; j++) {
+        if (run->kernel && strncmp(kernels[j].name, run->kernel, strlen(run->kernel)) != 0)
+            continue;
+        if (entry(k, kernels[j].offset) == entry(below, kernels[j].offset))
+            continue;
+        run->n_checked++;
+        run->n_failed += check_one(k, level, j, run->rounds);
+    }
+}
+
+static int run_levels(struct run *run)
+{
+    const struct qr_kernels *below = NULL, *generic = qr_level_table(0);
     for (int i = 0; qr_level_name(i); i++) {
         const struct qr_kernels *k = qr_level_table(i);
         if (!k) {
             printf("skip %s: this CPU lacks it\n", qr_level_name(i));
             continue;
         }
-        const bool wanted = !only_level || strcmp(only_level, qr_level_name(i)) == 0;
-        for (size_t j = 0; wanted && j < N_KERNELS; j++) {
-            if (only_kernel && strncmp(kernels[j].name, only_kernel, strlen(only_kernel)) != 0)
-                continue;
-            if (entry(k, kernels[j].offset) == entry(below, kernels[j].offset))
-                continue;
-            n_checked++;
-            n_failed += check_one(k, qr_level_name(i), j, rounds);
-        }
+        run_level(run, qr_level_name(i), k, below);
         below = k;
     }
-    printf("kerncheck: %d passed, %d failed, seed %llu\n", n_checked - n_failed, n_failed,
-           (unsigned long long)seed);
-    return n_failed || !n_checked;
+    if (run->level && strcmp(run->level, "emulated") == 0)
+        run_level(run, run->level, kc_emulated(generic), generic);
+    printf("kerncheck: %d passed, %d failed, seed %llu\n", run->n_checked - run->n_failed,
+           run->n_failed, (unsigned long long)seed);
+    return run->n_failed || !run->n_checked;
 }
 
 static int list(void)
@@ -134,24 +151,23 @@ static int list(void)
 
 int main(int argc, char **argv)
 {
-    const char *level = NULL, *kernel = NULL;
-    int rounds = 40;
+    struct run run = { .rounds = 40 };
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--list") == 0)
             return list();
         if (strcmp(argv[i], "--full") == 0) {
-            rounds = 400;
+            run.rounds = 400;
             continue;
         }
         if (value && strcmp(argv[i], "--isa") == 0)
-            level = value;
+            run.level = value;
         else if (value && strcmp(argv[i], "--kernel") == 0)
-            kernel = value;
+            run.kernel = value;
         else if (value && strcmp(argv[i], "--seed") == 0)
             seed = strtoull(value, NULL, 0);
         else if (value && strcmp(argv[i], "--rounds") == 0)
-            rounds = atoi(value);
+            run.rounds = atoi(value);
         else {
             fprintf(stderr, "usage: kerncheck [--list] [--full] [--isa LEVEL] [--kernel PREFIX] "
                             "[--seed N] [--rounds N]\n");
@@ -163,5 +179,5 @@ int main(int argc, char **argv)
     const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
     for (size_t i = 0; i < 4; i++)
         sigaction(signals[i], &action, NULL);
-    return run(level, kernel, rounds);
+    return run_levels(&run);
 }

@@ -46,18 +46,23 @@ static int exponent_of(double x)
     return (int)(bits >> 52 & 0x7ff) - 1023;
 }
 
+/* x rounded to an integer, ties to even, for |x| < 2^51; its zeros are positive. */
+static double nearest(double x) { return x + 0x1.8p52 - 0x1.8p52; }
+
 size_t number_size(enum quire_kv_dtype dtype) { return (size_t)format_of(dtype).bytes; }
 
 double number_round(enum quire_kv_dtype dtype, double x)
 {
     const struct format f = format_of(dtype);
+    if (dtype == QUIRE_KV_F32 && x == (double)(float)x) /* a short cut: most numbers */
+        return x;
     if (!isfinite(x) || x == 0)
         return isinf(x) && f.saturates ? copysign(f.largest, x) : x;
     const int own = dtype == QUIRE_KV_INT8 ? 0 : exponent_of(x),
               e = own < f.lowest ? f.lowest : own;
-    const double y = nearbyint(x * power_of_two(f.mantissa - e)) * power_of_two(e - f.mantissa);
+    const double y = nearest(x * power_of_two(f.mantissa - e)) * power_of_two(e - f.mantissa);
     if (fabs(y) <= f.largest)
-        return y;
+        return copysign(y, x);
     return copysign(f.saturates ? f.largest : INFINITY, x);
 }
 
@@ -102,7 +107,10 @@ void *number_rows(enum quire_kv_dtype dtype, const float *x, size_t n)
 {
     const size_t size = number_size(dtype);
     unsigned char *bytes = malloc(n * size + 1);
-    for (size_t i = 0; i < n; i++)
-        number_encode(dtype, (double)x[i], bytes + i * size);
+    if (dtype == QUIRE_KV_F32)
+        memcpy(bytes, x, n * size);
+    else
+        for (size_t i = 0; i < n; i++)
+            number_encode(dtype, (double)x[i], bytes + i * size);
     return bytes;
 }

@@ -106,18 +106,28 @@ bool oracle_rounds_p(const struct problem *s)
     return s->config.compute == QUIRE_COMPUTE_NATIVE && is_rounded(s->v_dtype);
 }
 
-/* Score of key j, which must be visible to the query. */
+/* The query as the scores use it; the caller frees it. */
+static double *query_of(const struct problem *s, uint32_t seq, uint32_t query, uint32_t head)
+{
+    const size_t d = s->config.head_size;
+    const float *q = s->q + ((s->seqs[seq].row + query) * (size_t)s->config.n_heads + head) * d;
+    double *rounded = malloc(d * sizeof *rounded);
+    for (size_t i = 0; i < d; i++)
+        rounded[i] = oracle_rounds_q(s) ? number_round(QUIRE_KV_BF16, (double)q[i]) : (double)q[i];
+    return rounded;
+}
+
+/* Score of key j, which must be visible to the query; q: query_of. */
 static double score(const struct problem *s, uint32_t seq, uint32_t query, uint32_t head,
-                    uint32_t j)
+                    const double *q, uint32_t j)
 {
     const struct quire_attention_config *c = &s->config;
     const size_t d = c->head_size;
-    const float *q = s->q + ((s->seqs[seq].row + query) * (size_t)c->n_heads + head) * d;
     const double *k =
         s->k_cached + ((s->seqs[seq].key + j) * (size_t)c->n_kv_heads + head / s->ratio) * d;
     double x = 0;
     for (size_t i = 0; i < d; i++)
-        x += (oracle_rounds_q(s) ? number_round(QUIRE_KV_BF16, q[i]) : (double)q[i]) * k[i];
+        x += q[i] * k[i];
     x *= (double)c->scale;
     if (s->q_scale)
         x *= (double)s->q_scale[(s->seqs[seq].row + query) * (size_t)c->n_heads + head];
@@ -141,11 +151,13 @@ void oracle_row(const struct problem *s, uint32_t seq, uint32_t query, uint32_t 
     const struct quire_attention_config *c = &s->config;
     const uint32_t n = s->seqs[seq].n_keys, kv_head = head / s->ratio;
     double *scores = malloc((n + 1) * sizeof *scores), top = -INFINITY, sum = 0;
+    double *q = query_of(s, seq, query, head);
     for (uint32_t j = 0; j < n; j++) {
         scores[j] =
-            oracle_sees(s, seq, query, kv_head, j) ? score(s, seq, query, head, j) : -INFINITY;
+            oracle_sees(s, seq, query, kv_head, j) ? score(s, seq, query, head, q, j) : -INFINITY;
         top = fmax(top, scores[j]);
     }
+    free(q);
     memset(out, 0, s->v_size * sizeof *out);
     for (uint32_t j = 0; j < n; j++) {
         if (scores[j] == -INFINITY)
