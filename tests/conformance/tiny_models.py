@@ -12,6 +12,7 @@ usage: tiny_models.py QUIRE_EVAL
 """
 import json
 import math
+import operator
 import os
 import random
 import struct
@@ -53,7 +54,7 @@ class Weights:
 # ---- The forward pass
 
 def matvec(matrix, x):
-    return [sum(a * b for a, b in zip(row, x)) for row in matrix]
+    return [sum(map(operator.mul, row, x)) for row in matrix]
 
 
 def rms_norm(x, w):

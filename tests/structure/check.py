@@ -166,10 +166,19 @@ def check_cycles(graph, kind):
 
 # ---- symbols
 
-def symbols(obj):
-    """External functions and objects that an object file defines."""
-    out = subprocess.run(["nm", "-g", "--defined-only", obj], check=True, capture_output=True, text=True).stdout
-    return [line.split()[2] for line in out.splitlines() if len(line.split()) == 3 and line.split()[1] in "TDBRCWV"]
+def symbols(objects):
+    """External functions and objects that each of the object files defines, as a list per file."""
+    if not objects:
+        return {}
+    out = subprocess.run(["nm", "-A", "-g", "--defined-only", *objects], check=True, capture_output=True,
+        text=True).stdout
+    names = {obj: [] for obj in objects}
+    for line in out.splitlines():
+        obj, _, symbol = line.rpartition(":")
+        fields = symbol.split()
+        if len(fields) == 3 and fields[1] in "TDBRCWV":
+            names[obj].append(fields[2])
+    return names
 
 
 def declares(name, code):
@@ -182,12 +191,12 @@ def check_symbols(root, build, sources):
     public = "\n".join(strip_comments(read(os.path.join(root, "include/quire", p))) for p in
                         find(os.path.join(root, "include/quire"), ".h"))
     internal_stems, public_stems = {}, set(re.findall(r"\bquire_(\w+)\s*\(", public))
-    for path in (p for p in sources if p.endswith(".c")):
-        obj = os.path.join(build, "CMakeFiles/quire_objects.dir", path + ".o")
-        if not os.path.exists(obj):
-            continue
+    objects = {p: os.path.join(build, "CMakeFiles/quire_objects.dir", p + ".o") for p in sources if p.endswith(".c")}
+    objects = {p: obj for p, obj in objects.items() if os.path.exists(obj)}
+    defined = symbols(list(objects.values()))
+    for path, obj in objects.items():
         own = VARIANTS.get(path, path[:-2] + ".h")
-        for name in symbols(obj):
+        for name in defined[obj]:
             if re.match(r"(__|_Z|asan|\.)", name):
                 continue
             if name.startswith("quire_"):
