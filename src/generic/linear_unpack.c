@@ -11,35 +11,43 @@ static const uint8_t luts[][16] = {
     [QR_LUT_IQ2] = { QR_IQ2_BYTES },
 };
 
-/* `bits` bits of byte x (row x / 4, k x % 4) of step s in a plane. */
-static int plane_bits(const uint8_t *plane, int bits, int s, int x)
+/* codes[x] |= `bits` bits of byte x of step s in a plane, moved up by `at` bits. */
+static void add_plane(uint8_t codes[QR_CACHE_LINE_BYTES], const uint8_t *plane, int bits, int s,
+                      int at)
 {
-    const int per_line = 8 / bits;
-    return plane[s / per_line * QR_CACHE_LINE_BYTES + x] >> (bits * (s % per_line)) &
-           ((1 << bits) - 1);
+    const int per_line = 8 / bits, down = bits * (s % per_line), mask = (1 << bits) - 1;
+    const uint8_t *line = plane + s / per_line * QR_CACHE_LINE_BYTES;
+    for (int x = 0; x < QR_CACHE_LINE_BYTES; x++)
+        codes[x] |= (uint8_t)((line[x] >> down & mask) << at);
 }
 
-/* Byte x of step s, three bits per code: bits 6 and 7 of the lines are the last two steps. */
-static int three_bits(const uint8_t *body, int s, int x)
+/* Codes of three bits: bits 6 and 7 of the lines are the last two steps. */
+static void add_three_bits(uint8_t codes[QR_CACHE_LINE_BYTES], const uint8_t *body, int s)
 {
-    const int last = body[x] >> 6 | body[QR_CACHE_LINE_BYTES + x] >> 6 << 2 |
-                     body[2 * QR_CACHE_LINE_BYTES + x] >> 6 << 4;
-    return (s < 6 ? body[s / 2 * QR_CACHE_LINE_BYTES + x] : last) >> (3 * (s % 2)) & 7;
+    for (int x = 0; x < QR_CACHE_LINE_BYTES; x++) {
+        const int last = body[x] >> 6 | body[QR_CACHE_LINE_BYTES + x] >> 6 << 2 |
+                         body[2 * QR_CACHE_LINE_BYTES + x] >> 6 << 4;
+        codes[x] |= (s < 6 ? body[s / 2 * QR_CACHE_LINE_BYTES + x] : last) >> (3 * (s % 2)) & 7;
+    }
 }
 
-static void unpack_block(struct qr_panel_format f, const uint8_t *body, int16_t (*w)[R])
+/* Step s of a block: k = 4 s to 4 s + 3. Byte x of a plane is row x / 4, k = 4 s + x % 4. */
+static void unpack_step(struct qr_panel_format f, const uint8_t *body, int s, int16_t (*w)[R])
 {
-    for (int s = 0; s < QR_BLOCK_K / 4; s++)
-        for (int x = 0; x < QR_CACHE_LINE_BYTES; x++) {
-            int code = f.low_bits == 3 ? three_bits(body, s, x)
-                                       : plane_bits(body, f.low_bits, s, x) << qr_panel_code_at(f);
-            if (f.high_bits)
-                code |= plane_bits(body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, x)
-                        << f.low_bits;
-            if (f.lut != QR_LUT_NONE && !qr_panel_is_float(f))
-                code = luts[f.lut][code];
-            w[4 * s + x % 4][x / 4] = (int16_t)(qr_panel_has_delta(f) ? code : code - f.offset);
-        }
+    uint8_t codes[QR_CACHE_LINE_BYTES] = { 0 };
+    if (f.low_bits == 3)
+        add_three_bits(codes, body, s);
+    else
+        add_plane(codes, body, f.low_bits, s, qr_panel_code_at(f));
+    if (f.high_bits)
+        add_plane(codes, body + f.low_bits * QR_CACHE_LINE_BYTES, f.high_bits, s, f.low_bits);
+    if (f.lut != QR_LUT_NONE && !qr_panel_is_float(f))
+        for (int x = 0; x < QR_CACHE_LINE_BYTES; x++)
+            codes[x] = luts[f.lut][codes[x]];
+    const int offset = qr_panel_has_delta(f) ? 0 : f.offset;
+    for (int k = 0; k < 4; k++)
+        for (int r = 0; r < R; r++)
+            w[k][r] = (int16_t)(codes[4 * r + k] - offset);
 }
 
 static float f16_at(const uint8_t *p, size_t i)
@@ -147,7 +155,9 @@ void qr_generic_unpack(struct qr_panel_format f, const uint8_t *group, size_t n_
         unpack_k_scales(f, group, g);
     group += qr_panel_header_bytes(f, n_blocks);
     for (size_t b = 0; b < n_blocks; b++)
-        unpack_block(f, group + b * qr_panel_block_bytes(f), g->w + b * QR_BLOCK_K);
+        for (int s = 0; s < QR_BLOCK_K / 4; s++)
+            unpack_step(f, group + b * qr_panel_block_bytes(f), s,
+                        g->w + b * QR_BLOCK_K + (size_t)s * 4);
     if (qr_panel_has_delta(f))
         unpack_delta(group - QR_CACHE_LINE_BYTES, g);
 }
