@@ -10,13 +10,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { QR_LORA_PANEL = 16, QR_LORA_CHAINS = 4 };
+
+/* Elements of a panel of weight rows of length k: the number of elements of each chain, rounded up,
+ * times the chains and the rows. */
+static inline size_t qr_lora_panel_size(size_t k)
+{
+    return (k + QR_LORA_CHAINS - 1) / QR_LORA_CHAINS * QR_LORA_CHAINS * QR_LORA_PANEL;
+}
+
 /* Operands of `lora`: one of the two products of a low-rank adapter. Row i of the call is row r =
  * rows[i], or first_row + i where rows is NULL. t[j] = dot(x row r, weight row j) for j < n, in
  * four chains of fma over k (k mod 4), added as (0 + 1) + (2 + 3). Then
  *   scales NULL: out row (r - first_row) += t
- *   else:        out row (r - first_row) = t * (scale * scales[r]); n is a multiple of 16 */
+ *   else:        out row (r - first_row) = t * (scale * scales[r]); n is a multiple of 16
+ * With `chain` t[j] is the sum of chain number chain - 1 alone, and out row (r - first_row) = t. */
 struct qr_lora_kernel_args {
-    /* panels of 16 weight rows, [n / 16 rounded up][k][16] f32 or bf16; missing rows are 0 */
+    /* panels of 16 weight rows, [n / 16 rounded up][k mod 4][k / 4 rounded up][16] f32 or bf16;
+     * missing rows are 0, missing elements of a chain unset */
     const void *w;
     bool bf16;
     const float *x; /* row r at x + r * x_stride */
@@ -26,6 +37,7 @@ struct qr_lora_kernel_args {
     size_t n_rows, first_row;
     const float *scales; /* indexed by row */
     float scale;
+    unsigned chain; /* 0: all */
     size_t n, k;
 };
 

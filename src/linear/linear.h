@@ -13,6 +13,7 @@ struct qr_linear_block;
 /* Called by qr_linear_part after each block, by the thread that computed it. out: the block's first
  * row and output. */
 struct qr_linear_epilogue {
+    void (*prefetch)(const struct qr_linear_epilogue *self, const struct qr_linear_block *b);
     void (*run)(const struct qr_linear_epilogue *self, const struct qr_linear_block *b, float *out,
                 size_t out_stride);
 };

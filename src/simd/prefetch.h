@@ -24,6 +24,10 @@ enum {
     WEIGHT_PREFETCH_L2_BYTES_AMX = 3584,
     /* bf16 weights of up to 16 rows at avx512_amx, into L1 only. */
     WEIGHT_PREFETCH_L1_BYTES_AMX_BF16 = 8192,
+    /* Matrices of low-rank adapters. Xeon with AMX, 16 threads, Llama-1B Q4_0, 4 sequences with 4
+     * adapters of rank 16: they add 17 % to a step instead of 20 %. */
+    ADAPTER_PREFETCH_L2_BYTES = 4096,
+    ADAPTER_PREFETCH_L1_BYTES = 1024,
     /* Keys and values of f32, f16 and bf16, into L1. AMD Zen 5, avx512_bf16, one core, decode at a
      * context of 8192 with 32/8 heads of 128, bf16: 1040 us; with 32 KB, into L2: 1155 us. */
     KV_PREFETCH_L1_BYTES = 8192,

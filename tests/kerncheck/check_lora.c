@@ -9,6 +9,8 @@ enum { MAX_ROWS = 11, MAX_K = 200, MAX_N = 90 };
 
 struct lora_case {
     size_t n, k, n_rows, first_row, x_stride, out_stride;
+    size_t chain_length; /* elements of a chain of weights, rounded up */
+    unsigned chain;      /* 0: all */
     float *w, *x, *out, *scales, before[MAX_ROWS * (MAX_N + 3)];
     uint32_t rows[MAX_ROWS];
     uint16_t *bf16; /* NULL: w is f32 */
@@ -20,6 +22,8 @@ static void make_case(struct kc_env *env, struct lora_case *c, int round)
     c->scaled = round % 2;
     c->list = kc_int(env, 0, 1);
     c->k = (size_t)kc_int(env, 1, round % 5 ? 20 : MAX_K);
+    c->chain_length = (c->k + 3) / 4;
+    c->chain = kc_int(env, 0, 2) ? 0 : (unsigned)kc_int(env, 1, 4);
     c->n = (size_t)kc_int(env, 1, MAX_N);
     if (c->scaled)
         c->n = (c->n + 15) / 16 * 16 <= MAX_N ? (c->n + 15) / 16 * 16 : 80;
@@ -30,17 +34,21 @@ static void make_case(struct kc_env *env, struct lora_case *c, int round)
     /* ascending rows in [first_row, first_row + MAX_ROWS) */
     for (size_t i = 0; i < c->n_rows; i++)
         c->rows[i] = (uint32_t)(c->first_row + i + (c->list ? MAX_ROWS - c->n_rows : 0));
-    const size_t rows = c->first_row + MAX_ROWS, panels = (c->n + 15) / 16;
-    c->w = kc_buffer_end(panels * c->k * 16 * 4);
+    const size_t rows = c->first_row + MAX_ROWS,
+                 n_weights = (c->n + 15) / 16 * 64 * c->chain_length;
+    c->w = kc_buffer_end(n_weights * 4);
     c->x = kc_buffer_end(rows * c->x_stride * 4);
     c->scales = kc_buffer_end(rows * 4);
     c->out = kc_buffer_end(((MAX_ROWS - 1) * c->out_stride + c->n) * 4);
-    kc_fill_normal(env, c->w, panels * c->k * 16, 1);
+    kc_fill_normal(env, c->w, n_weights, 1);
+    for (size_t i = 0; i < n_weights; i++) /* a place behind the end of a chain */
+        if (i / 16 % c->chain_length * 4 + i / 16 / c->chain_length % 4 >= c->k)
+            c->w[i] = NAN;
     kc_fill_normal(env, c->x, rows * c->x_stride, 1);
     kc_fill_normal(env, c->scales, rows, 1);
     kc_fill_normal(env, c->out, (MAX_ROWS - 1) * c->out_stride + c->n, 1);
-    c->bf16 = kc_int(env, 0, 1) ? kc_buffer_end(panels * c->k * 16 * 2) : NULL;
-    for (size_t i = 0; c->bf16 && i < panels * c->k * 16; i++) {
+    c->bf16 = kc_int(env, 0, 1) ? kc_buffer_end(n_weights * 2) : NULL;
+    for (size_t i = 0; c->bf16 && i < n_weights; i++) {
         c->bf16[i] = kc_bf16_bits(c->w[i]);
         c->w[i] = kc_bf16_value(c->bf16[i]);
     }
@@ -51,11 +59,13 @@ static void make_case(struct kc_env *env, struct lora_case *c, int round)
  * sum in double with the sum of magnitudes. */
 static float ordered(const struct lora_case *c, size_t row, size_t j, double *sum, double *size)
 {
-    const float *panel = c->w + j / 16 * 16 * c->k, *x = c->x + row * c->x_stride;
+    const float *panel = c->w + j / 16 * 64 * c->chain_length, *x = c->x + row * c->x_stride;
     float chain[4] = { 0 };
     *sum = *size = 0;
     for (size_t i = 0; i < c->k; i++) {
-        const float w = panel[i * 16 + j % 16];
+        const float w = panel[(i % 4 * c->chain_length + i / 4) * 16 + j % 16];
+        if (c->chain && i % 4 != c->chain - 1)
+            continue;
         chain[i % 4] = fmaf(x[i], w, chain[i % 4]);
         *sum += (double)x[i] * w;
         *size += fabs((double)x[i] * w);
@@ -85,8 +95,12 @@ static void compare(struct kc_env *env, const struct lora_case *c)
             }
             double sum, size;
             const float t = ordered(c, row, j, &sum, &size);
-            const float want = c->scaled ? t * (0.75f * c->scales[row]) : c->before[at] + t;
-            const double plain = c->scaled ? sum * 0.75 * c->scales[row] : c->before[at] + sum;
+            const float want = c->chain    ? t
+                               : c->scaled ? t * (0.75f * c->scales[row])
+                                           : c->before[at] + t;
+            const double plain = c->chain    ? sum
+                                 : c->scaled ? sum * 0.75 * c->scales[row]
+                                             : c->before[at] + sum;
             if (c->out[at] != want)
                 kc_fail(env, "n %zu k %zu row %zu output %zu: %.9g instead of %.9g", c->n, c->k,
                         row, j, c->out[at], want);
@@ -113,6 +127,7 @@ static void check_lora(struct kc_env *env, kc_fn fn)
                                                .first_row = c.first_row,
                                                .scales = c.scaled ? c.scales : NULL,
                                                .scale = 0.75f,
+                                               .chain = c.chain,
                                                .n = c.n,
                                                .k = c.k };
         kernel(&a);

@@ -3,13 +3,19 @@
  * beside those of the weights. */
 #include "model/forward/adapter_apply.h"
 #include "base/error.h"
+#include "base/prefetch.h"
 #include "base/threads.h"
 #include "model/load/adapter.h"
 #include "model/load/low_rank.h"
 #include <string.h>
 
-/* Rows of a work unit of u: enough that the rows of A are read from L1 for most of them. */
-enum { UNIT_ROWS = 32 };
+enum {
+    /* Rows of a work unit of u: a multiple of those that a kernel multiplies at a time, and at most
+     * so many that the panel of A comes from L1 for most of them. */
+    UNIT_ROWS_STEP = 4,
+    UNIT_ROWS_MAX = 32,
+    PREFETCH_ROWS = 16, /* of a step that is bound by memory */
+};
 
 static const struct qr_lora *find(const struct quire_adapter *a, const struct qr_adapter_site *site)
 {
@@ -22,6 +28,12 @@ static const struct qr_row_list *rows_of(const struct qr_adapter_group *g,
     return site->role == QR_W_OUTPUT ? &g->logits : &g->tokens;
 }
 
+/* The panel of A of ranks from `rank` on, a multiple of 16. */
+static const void *panel_of_a(const struct qr_lora *l, size_t rank)
+{
+    return qr_lora_at(l->a, l->a_bf16, rank / QR_LORA_PANEL * qr_lora_panel_size(l->in));
+}
+
 /* u of a slot, [rows or places][stride]. */
 static float *slot_of(const struct qr_step *s, uint32_t slot, size_t rows)
 {
@@ -31,6 +43,19 @@ static float *slot_of(const struct qr_step *s, uint32_t slot, size_t rows)
 static size_t n_rows(const struct qr_step *s, const struct qr_adapter_site *site)
 {
     return site->role == QR_W_OUTPUT ? s->n_logits : s->n_tokens;
+}
+
+/* Rows of a unit of n rows: few enough for a unit per thread. */
+static size_t unit_rows(size_t n, const struct quire_team *team)
+{
+    const size_t share = n > team->size ? (n + team->size - 1) / team->size : 1,
+                 rows = (share + UNIT_ROWS_STEP - 1) / UNIT_ROWS_STEP * UNIT_ROWS_STEP;
+    return rows < UNIT_ROWS_MAX ? rows : UNIT_ROWS_MAX;
+}
+
+static size_t row_chunks(size_t n, const struct quire_team *team)
+{
+    return (n + unit_rows(n, team) - 1) / unit_rows(n, team);
 }
 
 /* ---- updates that are part of the model: of all rows */
@@ -47,29 +72,30 @@ static float *own_slot(const struct qr_step *s, uint32_t slot)
     return s->ctx->own_u + (size_t)slot * s->ctx->max_rows * s->ctx->own_rank;
 }
 
-/* Units of a site: 16 ranks of UNIT_ROWS rows. */
-static size_t count_own_units(const struct qr_step *s, const struct qr_adapter_site *site)
+/* Units of a site: 16 ranks of a chunk of rows. */
+static size_t count_own_units(const struct qr_step *s, const struct qr_adapter_site *site,
+                              const struct quire_team *team)
 {
     const struct qr_lora *l = find_own(s, site);
-    return l ? l->rank / QR_LORA_PANEL * (((size_t)s->n_tokens + UNIT_ROWS - 1) / UNIT_ROWS) : 0;
+    return l ? l->rank / QR_LORA_PANEL * row_chunks(s->n_tokens, team) : 0;
 }
 
 static void run_own_unit(const struct qr_step *s, const struct qr_adapter_site *site, size_t unit,
-                         const float *x, size_t x_stride)
+                         const float *x, size_t x_stride, const struct quire_team *team)
 {
     const struct qr_lora *l = find_own(s, site);
     QR_INVARIANT(l); /* otherwise count_own_units() counts no unit */
-    const size_t chunks = ((size_t)s->n_tokens + UNIT_ROWS - 1) / UNIT_ROWS,
-                 first = unit % chunks * UNIT_ROWS, rank = unit / chunks * QR_LORA_PANEL,
+    const size_t rows = unit_rows(s->n_tokens, team), chunks = row_chunks(s->n_tokens, team),
+                 first = unit % chunks * rows, rank = unit / chunks * QR_LORA_PANEL,
                  stride = s->ctx->own_rank;
     const struct qr_lora_kernel_args args = {
-        .w = qr_lora_at(l->a, l->a_bf16, rank * l->in),
+        .w = panel_of_a(l, rank),
         .bf16 = l->a_bf16,
         .x = x,
         .x_stride = x_stride,
         .out = own_slot(s, site->slot) + first * stride + rank,
         .out_stride = stride,
-        .n_rows = s->n_tokens - first < UNIT_ROWS ? s->n_tokens - first : UNIT_ROWS,
+        .n_rows = s->n_tokens - first < rows ? s->n_tokens - first : rows,
         .first_row = first,
         .n = QR_LORA_PANEL,
         .k = l->in,
@@ -113,61 +139,123 @@ bool qr_adapter_updates(const struct qr_step *s, const struct qr_adapter_site *s
     return false;
 }
 
-/* The units of one group at one site: 16 ranks of UNIT_ROWS rows. */
-static size_t count_units(const struct qr_adapter_group *g, const struct qr_adapter_site *site)
+/* The units of one group at one site: 16 ranks of a chunk of rows. */
+static size_t count_units(const struct qr_adapter_group *g, const struct qr_adapter_site *site,
+                          const struct quire_team *team)
 {
     const struct qr_lora *l = find(g->adapter, site);
-    return l ? l->rank / QR_LORA_PANEL * ((rows_of(g, site)->n + UNIT_ROWS - 1) / UNIT_ROWS) : 0;
+    return l ? l->rank / QR_LORA_PANEL * row_chunks(rows_of(g, site)->n, team) : 0;
 }
 
+/* Sums of one chain of a site, [QR_ADAPTER_SPLIT_ROWS][stride]. */
+static float *chain_sums(const struct qr_step_adapters *a, const struct qr_adapter_site *site,
+                         size_t chain)
+{
+    return a->chain_sums +
+           (site->slot * QR_LORA_CHAINS + chain) * QR_ADAPTER_SPLIT_ROWS * a->stride;
+}
+
+/* Adds the chains of 16 ranks as the kernel does, and stores u. */
+static void add_chains(const struct qr_step *s, const struct qr_adapter_site *site,
+                       const struct qr_lora_kernel_args *args, size_t rank)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    for (size_t i = 0; i < args->n_rows; i++) {
+        const size_t r = args->rows[i], at = r * a->stride + rank;
+        const float *c0 = chain_sums(a, site, 0) + at, *c1 = chain_sums(a, site, 1) + at,
+                    *c2 = chain_sums(a, site, 2) + at, *c3 = chain_sums(a, site, 3) + at;
+        const float scale = args->scale * args->scales[r];
+        for (size_t j = 0; j < QR_LORA_PANEL; j++)
+            args->out[r * a->stride + j] = ((c0[j] + c1[j]) + (c2[j] + c3[j])) * scale;
+    }
+}
+
+/* Runs one chain of a unit; the thread that ends the last of the four adds them. */
+static void run_chain(const struct qr_step *s, const struct qr_adapter_site *site,
+                      struct qr_lora_kernel_args args, size_t rank, unsigned chain)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    const struct qr_lora_kernel_args whole = args;
+    const size_t unit =
+        site->slot * QR_ADAPTER_SPLIT_ROWS + args.rows[0]; /* a row is in one unit */
+    uint32_t *done = &a->chains_done[(unit * a->max_rank + rank) / QR_LORA_PANEL];
+    args.out = chain_sums(a, site, chain) + rank;
+    args.chain = chain + 1;
+    s->ctx->model->kernels->lora(&args);
+    if (__atomic_add_fetch(done, 1, __ATOMIC_ACQ_REL) < QR_LORA_CHAINS)
+        return;
+    __atomic_store_n(done, 0, __ATOMIC_RELAXED);
+    add_chains(s, site, &whole, rank);
+}
+
+/* Part `part` of `parts` of a unit: 1, or the number of chains. */
 static void run_unit(const struct qr_step *s, const struct qr_adapter_group *g,
-                     const struct qr_adapter_site *site, size_t unit, const float *x,
-                     size_t x_stride)
+                     const struct qr_adapter_site *site, size_t unit, size_t part, size_t parts,
+                     const float *x, size_t x_stride, const struct quire_team *team)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
     const struct qr_lora *l = find(g->adapter, site);
     const struct qr_row_list *list = rows_of(g, site);
-    const size_t chunks = (list->n + UNIT_ROWS - 1) / UNIT_ROWS, first = unit % chunks * UNIT_ROWS,
-                 rank = unit / chunks * QR_LORA_PANEL;
+    const size_t rows = unit_rows(list->n, team), chunks = row_chunks(list->n, team),
+                 first = unit % chunks * rows, rank = unit / chunks * QR_LORA_PANEL;
     const struct qr_lora_kernel_args args = {
-        .w = qr_lora_at(l->a, l->a_bf16, rank * l->in),
+        .w = panel_of_a(l, rank),
         .bf16 = l->a_bf16,
         .x = x,
         .x_stride = x_stride,
         .out = slot_of(s, site->slot, n_rows(s, site)) + rank,
         .out_stride = a->stride,
         .rows = list->rows + first,
-        .n_rows = list->n - first < UNIT_ROWS ? list->n - first : UNIT_ROWS,
+        .n_rows = list->n - first < rows ? list->n - first : rows,
         .scales = site->role == QR_W_OUTPUT ? a->logits_scales : a->scales,
         .scale = l->scale,
         .n = QR_LORA_PANEL,
         .k = l->in,
     };
-    s->ctx->model->kernels->lora(&args);
+    if (parts > 1)
+        run_chain(s, site, args, rank, (unsigned)part);
+    else
+        s->ctx->model->kernels->lora(&args);
 }
 
-/* Unit number `unit` of all: those of the model first, then those of each group. */
-static void run_any_unit(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
-                         size_t unit, const float *x, size_t x_stride)
+/* Part number `at` of all units, each of `parts` parts: the units of the model first, then those of
+ * each group. */
+static void run_part(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
+                     size_t at, size_t parts, const float *x, size_t x_stride,
+                     const struct quire_team *team)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
+    size_t unit = at / parts;
     for (size_t i = 0; i < n; i++) {
-        const size_t count = count_own_units(s, &sites[i]);
+        const size_t count = count_own_units(s, &sites[i], team);
         if (unit < count) {
-            run_own_unit(s, &sites[i], unit, x, x_stride);
+            run_own_unit(s, &sites[i], unit, x, x_stride, team);
             return;
         }
         unit -= count;
     }
-    for (size_t at = 0; at < a->n_groups * n; at++) {
-        const struct qr_adapter_group *g = &a->groups[at / n];
-        const size_t count = count_units(g, &sites[at % n]);
+    for (size_t i = 0; i < a->n_groups * n; i++) {
+        const struct qr_adapter_group *g = &a->groups[i / n];
+        const size_t count = count_units(g, &sites[i % n], team);
         if (unit < count) {
-            run_unit(s, g, &sites[at % n], unit, x, x_stride);
+            run_unit(s, g, &sites[i % n], unit, at % parts, parts, x, x_stride, team);
             return;
         }
         unit -= count;
     }
+}
+
+/* Parts of a unit. In a step of few rows there are fewer units than threads, and a unit is as long
+ * as the stream of a large part of A. */
+static size_t parts_of_units(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
+                             size_t n_units, const struct quire_team *team)
+{
+    if (n_units >= team->size || n_rows(s, &sites[0]) > QR_ADAPTER_SPLIT_ROWS)
+        return 1;
+    for (size_t i = 0; i < n; i++)
+        if (find_own(s, &sites[i])) /* all units have as many parts */
+            return 1;
+    return QR_LORA_CHAINS;
 }
 
 void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
@@ -176,15 +264,17 @@ void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *site
     const struct qr_step_adapters *a = &s->ctx->adapters;
     size_t total = 0;
     for (size_t i = 0; i < n; i++) {
-        total += count_own_units(s, &sites[i]);
+        total += count_own_units(s, &sites[i], team);
         for (uint32_t g = 0; g < a->n_groups; g++)
-            total += count_units(&a->groups[g], &sites[i]);
+            total += count_units(&a->groups[g], &sites[i], team);
     }
     if (!total)
         return;
-    struct qr_work_steal loop = qr_work_steal_begin(s->ctx->per_thread.counters, team, total);
-    for (size_t unit; qr_work_steal_next(&loop, &unit);)
-        run_any_unit(s, sites, n, unit, x, x_stride);
+    const size_t parts = parts_of_units(s, sites, n, total, team);
+    struct qr_work_steal loop =
+        qr_work_steal_begin(s->ctx->per_thread.counters, team, total * parts);
+    for (size_t at; qr_work_steal_next(&loop, &at);)
+        run_part(s, sites, n, at, parts, x, x_stride, team);
     quire_team_barrier(team);
 }
 
@@ -200,6 +290,23 @@ static size_t lower_bound(const struct qr_row_list *list, size_t row)
             high = mid;
     }
     return low;
+}
+
+void qr_adapter_prefetch(const struct qr_step *s, const struct qr_adapter_site *site,
+                         const struct qr_linear_block *b)
+{
+    const struct qr_step_adapters *a = &s->ctx->adapters;
+    if (s->n_tokens > PREFETCH_ROWS)
+        return;
+    for (uint32_t g = 0; g < a->n_groups; g++) {
+        const struct qr_lora *l = find(a->groups[g].adapter, site);
+        if (!l)
+            continue;
+        const unsigned char *at = qr_lora_at(l->b, l->b_bf16, b->j0 * l->rank);
+        const size_t bytes = (b->j1 - b->j0) * l->rank * (l->b_bf16 ? 2 : 4);
+        for (size_t i = 0; i < bytes; i += QR_CACHE_LINE_BYTES)
+            qr_prefetch_l2(at + i);
+    }
 }
 
 void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,

@@ -29,6 +29,10 @@ bool qr_adapter_updates(const struct qr_step *s, const struct qr_adapter_site *s
 void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
                      const float *x, size_t x_stride, const struct quire_team *team);
 
+/* Prefetches the part of B that qr_adapter_up() reads for block b. */
+void qr_adapter_prefetch(const struct qr_step *s, const struct qr_adapter_site *site,
+                         const struct qr_linear_block *b);
+
 /* Adds B u to block b of a product, on the calling thread. out: the block's first row and output;
  * b->j0 is a multiple of 16. */
 void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,

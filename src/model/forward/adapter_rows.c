@@ -15,12 +15,16 @@ static void *take(struct qr_bump *c, size_t n, size_t width, size_t elem)
     return NULL;
 }
 
+enum { SPLIT_PLACES = QR_ADAPTER_SLOTS * QR_ADAPTER_SPLIT_ROWS };
+
+static size_t n_panels(const struct qr_step_adapters *a) { return a->max_rank / QR_LORA_PANEL; }
+
 void qr_adapter_reserve(const struct quire_model *model, struct quire_context *ctx,
                         struct qr_bump *buffers)
 {
     struct qr_step_adapters *a = &ctx->adapters;
     const size_t places = (size_t)ctx->max_rows * model->config->moe.top_k;
-    size_t u_rows = 3 * (size_t)ctx->max_rows; /* of q, k and v */
+    size_t u_rows = QR_ADAPTER_SLOTS * (size_t)ctx->max_rows; /* of q, k and v */
     if (!a->max_rank)
         return;
     u_rows = u_rows > ctx->max_logits ? u_rows : ctx->max_logits;
@@ -33,6 +37,9 @@ void qr_adapter_reserve(const struct quire_model *model, struct quire_context *c
     a->logits_scales = take(buffers, ctx->max_logits, 1, sizeof *a->logits_scales);
     a->place_scales = take(buffers, places, 1, sizeof *a->place_scales);
     a->u = take(buffers, u_rows, a->max_rank, sizeof *a->u);
+    a->chain_sums =
+        take(buffers, SPLIT_PLACES * QR_LORA_CHAINS, a->max_rank, sizeof *a->chain_sums);
+    a->chains_done = take(buffers, SPLIT_PLACES, n_panels(a), sizeof *a->chains_done);
 }
 
 /* ---- checks */
@@ -148,8 +155,10 @@ quire_status qr_adapter_place(const struct qr_step *s, struct quire_error *err)
     QR_TRY(check_adapters(s->ctx, args, err));
     QR_TRY(check_seqs(args, err));
     assign_rows(a, args);
-    if (a->n_groups)
+    if (a->n_groups) {
         fill_lists(a, false, NULL, s->n_tokens);
+        memset(a->chains_done, 0, SPLIT_PLACES * n_panels(a) * sizeof *a->chains_done);
+    }
     qr_adapter_place_logits(s);
     return QUIRE_OK;
 }

@@ -40,6 +40,7 @@ static void multiply(const struct ffn *f, enum qr_weight_role role, enum qr_weig
         .unpacked = f->t.unpacked,
     };
     const struct qr_adapter_site site = ffn_site(f, role);
+    qr_adapter_prefetch(f->s, &site, b);
     qr_linear_run_block(&args, b, m->kernels);
     qr_adapter_up(f->s, &site, b, tile, b->j1 - b->j0);
 }

@@ -221,6 +221,7 @@ static void run_head(const struct qkv *p, int j, size_t head,
         .unpacked = p->unpacked,
     };
     const struct qr_adapter_site site = qkv_site(p, j);
+    qr_adapter_prefetch(p->s, &site, &b);
     qr_linear_run_block(&args, &b, m->kernels);
     qr_adapter_up(p->s, &site, &b, out, stride);
     if (j == 1 && p->n == 2)

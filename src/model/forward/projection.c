@@ -41,6 +41,13 @@ static void add_adapters(const struct qr_linear_epilogue *self, const struct qr_
     qr_adapter_up(e->s, &e->site, b, out, out_stride);
 }
 
+static void prefetch_adapters(const struct qr_linear_epilogue *self,
+                              const struct qr_linear_block *b)
+{
+    const struct adapter_epilogue *e = (const struct adapter_epilogue *)(const void *)self;
+    qr_adapter_prefetch(e->s, &e->site, b);
+}
+
 static void run(const struct qr_step *s, const struct qr_act *act, enum quire_compute compute,
                 const struct qr_projection *p, const size_t *strides, size_t n,
                 const struct quire_team *team)
@@ -50,7 +57,8 @@ static void run(const struct qr_step *s, const struct qr_act *act, enum quire_co
     struct qr_adapter_site sites[QR_LINEAR_MAX_FUSED];
     for (size_t i = 0; i < n; i++) {
         sites[i] = p[i].site;
-        epilogues[i] = (struct adapter_epilogue){ { add_adapters }, s, p[i].site };
+        epilogues[i] =
+            (struct adapter_epilogue){ { prefetch_adapters, add_adapters }, s, p[i].site };
         args[i] = (struct qr_linear_args){
             .w = p[i].w,
             .x = act,

@@ -178,7 +178,7 @@ struct qr_adapter_group {
     struct qr_row_list tokens, logits;
 };
 
-enum { QR_NO_ADAPTER = UINT32_MAX };
+enum { QR_NO_ADAPTER = UINT32_MAX, QR_ADAPTER_SLOTS = 3, QR_ADAPTER_SPLIT_ROWS = 32 };
 
 /* Adapters of a step (adapter_rows.h, adapter_apply.h). n_groups is 0 and all other rows are unset
  * in a step without adapters. */
@@ -193,6 +193,11 @@ struct qr_step_adapters {
     float *scales, *logits_scales;   /* [max_rows], [max_logits] */
     float *place_scales;             /* [max_rows * n_used places] */
     float *u;                        /* [slots][rows or places][stride]: s A x */
+    /* In steps of up to R = QR_ADAPTER_SPLIT_ROWS rows four threads can share a unit of u: sums of
+     * single chains, [slots][chains][R rows][stride], and counts of the chains that are done, by
+     * the first row of the unit, [slots][R rows][max_rank / 16], 0 between stages */
+    float *chain_sums;
+    uint32_t *chains_done; /* atomic */
 };
 
 /* Buffers of rows are [max_rows][width] f32, the width in brackets. */

@@ -3,18 +3,24 @@
 #ifndef QR_MODEL_LOAD_ADAPTER_H
 #define QR_MODEL_LOAD_ADAPTER_H
 #include "base/handle.h"
+#include "kernels/kernels_ops.h"
 #include "model/load/model.h"
 #include <quire/adapter.h>
 
-enum { QR_LORA_PANEL = 16 }; /* rows of a panel of the kernel `lora` */
+/* Place of column i of row r in the panels of a matrix with k columns (kernels_ops.h). */
+static inline size_t qr_lora_place(size_t r, size_t i, size_t k)
+{
+    const size_t panel = qr_lora_panel_size(k), chain = panel / QR_LORA_CHAINS;
+    return r / QR_LORA_PANEL * panel + i % QR_LORA_CHAINS * chain +
+           i / QR_LORA_CHAINS * QR_LORA_PANEL + r % QR_LORA_PANEL;
+}
 
 /* y += scale * B (A x) for one matrix. Values are stored as bf16 where that is exact for all of a
  * matrix: steps stream half of the bytes then. `rank` is padded: rows of A beyond the file's rank
  * are 0. */
 struct qr_lora {
-    /* panels [rank / 16][in][16]; of the token embedding [in tokens][rank] f32; NULL: none */
-    void *a;
-    void *b;       /* panels [out / 16 rounded up][rank][16] */
+    void *a; /* panels of [rank][in]; of the token embedding [in tokens][rank] f32; NULL: none */
+    void *b; /* panels of [out][rank] */
     uint32_t rank; /* a multiple of 16 */
     uint32_t in, out;
     bool a_bf16, b_bf16;
@@ -24,7 +30,7 @@ struct qr_lora {
 /* Bytes of both. */
 static inline size_t qr_lora_a_bytes(const struct qr_lora *l)
 {
-    return (size_t)l->rank * l->in * (l->a_bf16 ? 2 : 4);
+    return l->rank / QR_LORA_PANEL * qr_lora_panel_size(l->in) * (l->a_bf16 ? 2 : 4);
 }
 static inline size_t qr_lora_b_bytes(const struct qr_lora *l)
 {

@@ -253,9 +253,7 @@ static void fill_a(struct qr_lora *l, const struct qr_lora_pair *p, const struct
     const float *a = p->a + t->expert * p->a_expert;
     for (size_t r = 0; r < p->rank; r++)
         for (size_t i = 0; i < l->in; i++) {
-            const size_t at =
-                embedding ? i * l->rank + r
-                          : (r / QR_LORA_PANEL * l->in + i) * QR_LORA_PANEL + r % QR_LORA_PANEL;
+            const size_t at = embedding ? i * l->rank + r : qr_lora_place(r, i, l->in);
             store(l->a, l->a_bf16, at, a[r * p->a_row + i * p->a_col]);
         }
 }
@@ -268,9 +266,8 @@ static void fill_b(const struct qr_adapter_build *build, struct qr_lora *l,
     for (size_t o = 0; o < l->out; o++) {
         const size_t u = permuted_row(build, t, o);
         const float *row = b + (s->first + u / s->group * s->stride + u % s->group) * p->b_row;
-        const size_t panel = o / QR_LORA_PANEL * l->rank * QR_LORA_PANEL + o % QR_LORA_PANEL;
         for (size_t r = 0; r < p->rank; r++)
-            store(l->b, l->b_bf16, panel + r * QR_LORA_PANEL, row[r * p->b_col]);
+            store(l->b, l->b_bf16, qr_lora_place(o, r, l->rank), row[r * p->b_col]);
     }
 }
 
@@ -314,7 +311,7 @@ static quire_status reserve(const struct qr_adapter_build *b, struct qr_lora *l,
     const struct quire_allocator *alloc = b->adapter->allocator;
     size_t bytes;
     /* GCOVR_EXCL_BR_LINE: 64 bits hold the product of a size with 32 bits and a small rank */
-    if (qr_mul4_size(l->rank, l->in, sizeof(float), 1, &bytes) &&
+    if (qr_mul4_size(l->rank, (size_t)l->in + QR_LORA_CHAINS, sizeof(float), 1, &bytes) &&
         qr_mul4_size((size_t)l->out + QR_LORA_PANEL, l->rank, sizeof(float), 1, &bytes)) {
         l->a = qr_alloc_aligned(alloc, qr_lora_a_bytes(l), 64);
         l->b = qr_alloc_aligned(alloc, qr_lora_b_bytes(l), 64);

@@ -40,17 +40,17 @@ static void *pack(struct quire_model *m, const float *x, uint64_t rows, uint64_t
     const size_t elem = bf16 ? sizeof(uint16_t) : sizeof(float);
     size_t bytes;
     /* GCOVR_EXCL_BR_LINE: the file has the values: their number does not overflow */
-    if (!qr_mul4_size(panels(rows), QR_LORA_PANEL, stride, elem, &bytes) ||
+    if (!qr_mul4_size(panels(rows), QR_LORA_PANEL, stride + QR_LORA_CHAINS, elem, &bytes) ||
         bytes > SIZE_MAX - ALIGN)
         return NULL;
+    bytes = panels(rows) * qr_lora_panel_size((size_t)stride) * elem;
     unsigned char *memory = qr_arena_alloc(&m->vectors, bytes + ALIGN, 1);
     if (!memory)
         return NULL;
     memory += (ALIGN - (uintptr_t)memory % ALIGN) % ALIGN;
     for (uint64_t r = 0; r < rows; r++)
         for (uint64_t i = 0; i < cols; i++) {
-            const uint64_t at =
-                (r / QR_LORA_PANEL * stride + i) * QR_LORA_PANEL + r % QR_LORA_PANEL;
+            const size_t at = qr_lora_place((size_t)r, (size_t)i, (size_t)stride);
             if (bf16)
                 ((uint16_t *)(void *)memory)[at] = qr_f32_to_bf16(x[r * cols + i]);
             else
