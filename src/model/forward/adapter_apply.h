@@ -11,7 +11,8 @@
 struct qr_adapter_site {
     enum qr_weight_role role; /* QR_W_TOKEN_EMBD: none, an encoder's or latent product */
     uint32_t layer;
-    uint32_t slot; /* of u: matmuls that run at a time have different ones, below 3 */
+    uint32_t
+        slot; /* of u: matmuls that run at a time have different ones, below QR_ADAPTER_SLOTS */
 };
 
 /* Of a matmul that no adapter updates. */

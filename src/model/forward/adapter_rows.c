@@ -15,7 +15,15 @@ static void *take(struct qr_bump *c, size_t n, size_t width, size_t elem)
     return NULL;
 }
 
-enum { SPLIT_PLACES = QR_ADAPTER_SLOTS * QR_ADAPTER_SPLIT_ROWS };
+static size_t n_slots(const struct quire_model *m)
+{
+    return m->config->recurrent.kind ? QR_ADAPTER_RECURRENT_SLOTS : QR_ADAPTER_SLOTS;
+}
+
+static size_t n_split_places(const struct quire_model *m)
+{
+    return n_slots(m) * QR_ADAPTER_SPLIT_ROWS;
+}
 
 static size_t n_panels(const struct qr_step_adapters *a) { return a->max_rank / QR_LORA_PANEL; }
 
@@ -24,7 +32,7 @@ void qr_adapter_reserve(const struct quire_model *model, struct quire_context *c
 {
     struct qr_step_adapters *a = &ctx->adapters;
     const size_t places = (size_t)ctx->max_rows * model->config->moe.top_k;
-    size_t u_rows = QR_ADAPTER_SLOTS * (size_t)ctx->max_rows; /* of q, k and v */
+    size_t u_rows = n_slots(model) * ctx->max_rows;
     if (!a->max_rank)
         return;
     u_rows = u_rows > ctx->max_logits ? u_rows : ctx->max_logits;
@@ -38,8 +46,8 @@ void qr_adapter_reserve(const struct quire_model *model, struct quire_context *c
     a->place_scales = take(buffers, places, 1, sizeof *a->place_scales);
     a->u = take(buffers, u_rows, a->max_rank, sizeof *a->u);
     a->chain_sums =
-        take(buffers, SPLIT_PLACES * QR_LORA_CHAINS, a->max_rank, sizeof *a->chain_sums);
-    a->chains_done = take(buffers, SPLIT_PLACES, n_panels(a), sizeof *a->chains_done);
+        take(buffers, n_split_places(model) * QR_LORA_CHAINS, a->max_rank, sizeof *a->chain_sums);
+    a->chains_done = take(buffers, n_split_places(model), n_panels(a), sizeof *a->chains_done);
 }
 
 /* ---- checks */
@@ -157,7 +165,8 @@ quire_status qr_adapter_place(const struct qr_step *s, struct quire_error *err)
     assign_rows(a, args);
     if (a->n_groups) {
         fill_lists(a, false, NULL, s->n_tokens);
-        memset(a->chains_done, 0, SPLIT_PLACES * n_panels(a) * sizeof *a->chains_done);
+        memset(a->chains_done, 0,
+               n_split_places(s->ctx->model) * n_panels(a) * sizeof *a->chains_done);
     }
     qr_adapter_place_logits(s);
     return QUIRE_OK;

@@ -11,35 +11,48 @@
 #include <math.h>
 #include <string.h>
 
+/* The site of the layer's matrix of that role, as number `slot` of the matrices with its input. */
+static struct qr_adapter_site site_of(const struct qr_recurrent *x, enum qr_weight_role role,
+                                      uint32_t slot)
+{
+    const uint32_t layer = (uint32_t)(x->layer - x->s->ctx->model->layers);
+    return (struct qr_adapter_site){ role, layer, slot };
+}
+
 /* Projections of the layer's input, and of its low-rank parts, into the buffers. */
 static void project_input(const struct qr_recurrent *x, const float *src,
                           const struct quire_team *team)
 {
     const struct qr_recurrent_config *r = x->config;
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
-    struct qr_packed *const *mat = x->layer->mat;
-    const struct qr_projection all[] = {
-        { mat[QR_W_REC_Q], NULL, b->in, QR_NO_ADAPTER_SITE },
-        { mat[QR_W_REC_K], NULL, b->in + x->keys, QR_NO_ADAPTER_SITE },
-        { mat[QR_W_REC_V], x->layer->vec[QR_W_REC_V_BIAS], b->in + 2 * x->keys,
-          QR_NO_ADAPTER_SITE },
-        { mat[QR_W_REC_BETA], NULL, b->beta, QR_NO_ADAPTER_SITE },
-        { r->gate_rank ? mat[QR_W_REC_Z_A] : mat[QR_W_REC_Z], x->layer->vec[QR_W_REC_Z_BIAS],
-          r->gate_rank ? b->low_z : b->z, QR_NO_ADAPTER_SITE },
-        { r->dt_rank ? mat[QR_W_REC_DT_A] : mat[QR_W_REC_DT], NULL, r->dt_rank ? b->low : b->dt,
-          QR_NO_ADAPTER_SITE },
+    const struct {
+        enum qr_weight_role role;
+        const float *bias;
+        float *out;
+    } all[] = {
+        { QR_W_REC_Q, NULL, b->in },
+        { QR_W_REC_K, NULL, b->in + x->keys },
+        { QR_W_REC_V, x->layer->vec[QR_W_REC_V_BIAS], b->in + 2 * x->keys },
+        { QR_W_REC_BETA, NULL, b->beta },
+        { r->gate_rank ? QR_W_REC_Z_A : QR_W_REC_Z, x->layer->vec[QR_W_REC_Z_BIAS],
+          r->gate_rank ? b->low_z : b->z },
+        { r->dt_rank ? QR_W_REC_DT_A : QR_W_REC_DT, NULL, r->dt_rank ? b->low : b->dt },
     };
     enum { N = sizeof all / sizeof all[0], QKV = 3 };
+    _Static_assert((int)N <= (int)QR_ADAPTER_RECURRENT_SLOTS, "each has a slot of u");
     struct qr_projection used[N];
     const struct qr_packed *w[N];
     size_t strides[N];
     int n = 0;
-    for (size_t i = 0; i < N; i++)
-        if (all[i].w) {
-            strides[n] = i < QKV ? x->in_width : 0;
-            w[n] = all[i].w;
-            used[n++] = all[i];
-        }
+    for (uint32_t i = 0; i < N; i++) {
+        const struct qr_packed *mat = x->layer->mat[all[i].role];
+        if (!mat)
+            continue;
+        strides[n] = i < QKV ? x->in_width : 0;
+        w[n] = mat;
+        used[n++] =
+            (struct qr_projection){ mat, all[i].bias, all[i].out, site_of(x, all[i].role, i) };
+    }
     struct qr_act act;
     qr_convert_input(x->s, &act, w, n, src, x->s->n_tokens, team);
     qr_project_strided(x->s, &act, used, strides, (size_t)n, team);
@@ -47,20 +60,22 @@ static void project_input(const struct qr_recurrent *x, const float *src,
 }
 
 /* out = src W^T + bias for one matrix, with barriers. */
-static void project_biased(const struct qr_step *s, const struct qr_packed *w, const float *bias,
-                           const float *src, float *out, const struct quire_team *team)
+static void project_biased(const struct qr_recurrent *x, enum qr_weight_role role,
+                           const float *bias, const float *src, float *out,
+                           const struct quire_team *team)
 {
-    const struct qr_projection p = { w, bias, out, QR_NO_ADAPTER_SITE };
+    const struct qr_packed *w = x->layer->mat[role];
+    const struct qr_projection p = { w, bias, out, site_of(x, role, 0) };
     struct qr_act act;
-    qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
-    qr_project(s, &act, &p, 1, team);
+    qr_convert_input(x->s, &act, &w, 1, src, x->s->n_tokens, team);
+    qr_project(x->s, &act, &p, 1, team);
     quire_team_barrier(team);
 }
 
-static void project_one(const struct qr_step *s, const struct qr_packed *w, const float *src,
+static void project_one(const struct qr_recurrent *x, enum qr_weight_role role, const float *src,
                         float *out, const struct quire_team *team)
 {
-    project_biased(s, w, NULL, src, out, team);
+    project_biased(x, role, NULL, src, out, team);
 }
 
 /* Second products of low-rank projections. */
@@ -68,9 +83,9 @@ static void project_low_rank(const struct qr_recurrent *x, const struct quire_te
 {
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
     if (x->config->dt_rank)
-        project_one(x->s, x->layer->mat[QR_W_REC_DT], b->low, b->dt, team);
+        project_one(x, QR_W_REC_DT, b->low, b->dt, team);
     if (x->config->gate_rank)
-        project_one(x->s, x->layer->mat[QR_W_REC_Z], b->low_z, b->z, team);
+        project_one(x, QR_W_REC_Z, b->low_z, b->z, team);
 }
 
 /* Mamba-1: dt, B and C from the convolved channels; dt through its low-rank product. */
@@ -82,7 +97,7 @@ static void project_channels(const struct qr_recurrent *x, const struct quire_te
     float *const *vec = x->layer->vec;
     const size_t rank = r->dt_rank, keys = r->key_dim, width = rank + 2 * keys;
     size_t begin, end;
-    project_one(x->s, x->layer->mat[QR_W_REC_X], b->conv, b->low, team);
+    project_one(x, QR_W_REC_X, b->conv, b->low, team);
     qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
     for (size_t t = begin; t < end; t++) {
         float *low = b->low + t * width;
@@ -95,7 +110,7 @@ static void project_channels(const struct qr_recurrent *x, const struct quire_te
         memcpy(b->low_z + t * rank, low, rank * sizeof *low);
     }
     quire_team_barrier(team);
-    project_one(x->s, x->layer->mat[QR_W_REC_DT], b->low_z, b->dt, team);
+    project_one(x, QR_W_REC_DT, b->low_z, b->dt, team);
 }
 
 /* ---- Step sizes, decays, and the norm of queries and keys, by row */
@@ -238,6 +253,6 @@ void qr_recurrent_of(const struct qr_step *s, uint32_t i, const float *src, floa
         }
         qr_recurrent_scan(&x, team);
     }
-    project_biased(s, x.layer->mat[QR_W_REC_OUT], x.layer->vec[QR_W_REC_OUT_BIAS],
-                   gate_rows(&x, team), out, team);
+    project_biased(&x, QR_W_REC_OUT, x.layer->vec[QR_W_REC_OUT_BIAS], gate_rows(&x, team), out,
+                   team);
 }

@@ -87,11 +87,12 @@ static void shift(const struct qr_step *s, uint32_t i, enum qr_weight_role norm,
     }
 }
 
-/* out = src W^T, with barriers. */
-static void project(const struct qr_step *s, const struct qr_packed *w, const float *src,
+/* out = src W^T for a matrix of layer i, with barriers. */
+static void project(const struct qr_step *s, uint32_t i, enum qr_weight_role role, const float *src,
                     float *out, const struct quire_team *team)
 {
-    const struct qr_projection p = { w, NULL, out, QR_NO_ADAPTER_SITE };
+    const struct qr_packed *w = s->ctx->model->layers[i].mat[role];
+    const struct qr_projection p = { w, NULL, out, { role, i, 0 } };
     struct qr_act act;
     qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
     qr_project(s, &act, &p, 1, team);
@@ -148,16 +149,15 @@ void qr_time_mix(const struct qr_step *s, uint32_t i, float *out, const struct q
     static const enum qr_weight_role mixes[] = { QR_W_REC_MIX_K, QR_W_REC_MIX_V, QR_W_REC_MIX_Z };
     const struct quire_context *ctx = s->ctx;
     const struct qr_recurrent_buffers *b = &ctx->recurrent;
-    struct qr_packed *const *mat = ctx->model->layers[i].mat;
     const size_t width = (size_t)qr_recurrent_value_width(&ctx->model->config->recurrent);
     float *k = b->in, *v = b->in + ctx->max_rows * width;
     shift(s, i, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, mixes, 3, 0, team);
-    project(s, mat[QR_W_REC_K], b->mixed[0], k, team);
-    project(s, mat[QR_W_REC_V], b->mixed[1], v, team);
-    project(s, mat[QR_W_REC_Z], b->mixed[2], b->z, team);
+    project(s, i, QR_W_REC_K, b->mixed[0], k, team);
+    project(s, i, QR_W_REC_V, b->mixed[1], v, team);
+    project(s, i, QR_W_REC_Z, b->mixed[2], b->z, team);
     scan(s, i, k, v, b->out, team);
     gate_rows(s, b->z, b->out, width, team);
-    project(s, mat[QR_W_REC_OUT], b->z, out, team);
+    project(s, i, QR_W_REC_OUT, b->z, out, team);
 }
 
 /* ---- Channel mix */
@@ -169,7 +169,7 @@ void qr_channel_mix(const struct qr_step *s, uint32_t i, float *out, const struc
     const size_t width = ctx->model->config->hidden_size;
     size_t begin, end;
     shift(s, i, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, mixes, 2, width, team);
-    project(s, ctx->model->layers[i].mat[QR_W_FFN_Z], ctx->recurrent.mixed[1], ctx->sub2, team);
+    project(s, i, QR_W_FFN_Z, ctx->recurrent.mixed[1], ctx->sub2, team);
     qr_ffn_dense_of(s, i, ctx->recurrent.mixed[0], out, team);
     gate_rows(s, ctx->sub2, out, width, team);
     qr_team_range(team, s->n_tokens, 1, &begin, &end);

@@ -178,7 +178,12 @@ struct qr_adapter_group {
     struct qr_row_list tokens, logits;
 };
 
-enum { QR_NO_ADAPTER = UINT32_MAX, QR_ADAPTER_SLOTS = 3, QR_ADAPTER_SPLIT_ROWS = 32 };
+enum {
+    QR_NO_ADAPTER = UINT32_MAX,
+    QR_ADAPTER_SLOTS = 3,           /* matrices with one input: q, k and v */
+    QR_ADAPTER_RECURRENT_SLOTS = 6, /* the same in models with recurrent layers */
+    QR_ADAPTER_SPLIT_ROWS = 32,
+};
 
 /* Adapters of a step (adapter_rows.h, adapter_apply.h). n_groups is 0 and all other rows are unset
  * in a step without adapters. */

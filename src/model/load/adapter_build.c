@@ -25,9 +25,35 @@ static bool in_model(const struct quire_model *m, const struct qr_name_rule *r, 
            (!qr_role_is_stack(r->role) || expert < qr_role_stack_size(m->config, r->role, layer));
 }
 
-/* Searches one list for rule number *nth that fits; counts it down. */
+/* Whether the model computes with a matrix of the role. A tied LM head counts. */
+static bool has_role(const struct quire_model *m, const struct qr_lora_target *t)
+{
+    const struct qr_model_layer *layer =
+        t->role < QR_W_FIRST_LAYER_ROLE ? &m->global : &m->layers[t->layer];
+    if (t->role == QR_W_OUTPUT)
+        return qr_model_head(m) != NULL;
+    return qr_role_is_stack(t->role) ? layer->experts[t->role] != NULL
+                                     : layer->mat[t->role] != NULL;
+}
+
+/* Whether a rule of the list gives the name a matrix that the model has. */
+static bool names_matrix(const struct quire_model *m, const struct qr_name_rule *list,
+                         const char *name)
+{
+    for (const struct qr_name_rule *r = list; r && r->pattern; r++) {
+        struct qr_lora_target t = { .role = r->role };
+        if (qr_rule_match(r, name, &t.layer, &t.expert) && in_model(m, r, t.layer, t.expert) &&
+            has_role(m, &t))
+            return true;
+    }
+    return false;
+}
+
+/* Searches one list for rule number *nth that fits; counts it down. only_matrices: without rules
+ * for a whole matrix that the model lacks. */
 static bool find_rule(const struct quire_model *m, const struct qr_name_rule *list,
-                      const char *name, unsigned *nth, struct qr_lora_target *t, bool *missing)
+                      const char *name, bool only_matrices, unsigned *nth, struct qr_lora_target *t,
+                      bool *missing)
 {
     for (const struct qr_name_rule *r = list; r && r->pattern; r++) {
         uint32_t layer, expert;
@@ -37,24 +63,29 @@ static bool find_rule(const struct quire_model *m, const struct qr_name_rule *li
             *missing = true;
             continue;
         }
+        const struct qr_lora_target fit = { r->role, layer, expert,
+                                            r->slice & ~(unsigned)QR_SLICE_TRANSPOSED };
+        if (only_matrices && r->slice == QR_SLICE_ALL && !has_role(m, &fit))
+            continue;
         if ((*nth)-- > 0)
             continue;
-        *t = (struct qr_lora_target){ r->role, layer, expert,
-                                      r->slice & ~(unsigned)QR_SLICE_TRANSPOSED };
+        *t = fit;
         return true;
     }
     return false;
 }
 
-/* Searches the names of a family. The family's own names hide the common ones. */
+/* Searches the names of a family. The family's own names hide the common ones. A name can be that
+ * of attention in some layers and of the recurrent layer in others. */
 static bool find_in_family(const struct quire_model *m, const struct qr_arch *arch, bool gguf,
                            const char *name, unsigned nth, struct qr_lora_target *t, bool *missing)
 {
+    const struct qr_name_rule *own = gguf ? arch->gguf_names : arch->hf_names,
+                              *common = gguf ? arch->gguf_common_names : arch->hf_common_names;
+    const bool only = names_matrix(m, own, name) || names_matrix(m, common, name);
     unsigned left = nth;
-    if (find_rule(m, gguf ? arch->gguf_names : arch->hf_names, name, &left, t, missing))
-        return true;
-    return left == nth && find_rule(m, gguf ? arch->gguf_common_names : arch->hf_common_names, name,
-                                    &left, t, missing);
+    return find_rule(m, own, name, only, &left, t, missing) ||
+           (left == nth && find_rule(m, common, name, only, &left, t, missing));
 }
 
 bool qr_adapter_target(const struct qr_adapter_build *b, const char *name, bool gguf, unsigned nth,
@@ -136,6 +167,14 @@ quire_status qr_adapter_check_scale(const char *name, double scale, struct quire
     return qr_fail(err, QUIRE_E_FORMAT, "%.100s: the scale is not finite", name);
 }
 
+quire_status qr_adapter_refuse_scaled(const char *family, struct quire_error *err)
+{
+    return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                   "family %s: its GGUF files have other weights than its folders, with factors "
+                   "multiplied in; the adapter must have the format of the model",
+                   family);
+}
+
 /* ---- Targets */
 
 static bool can_adapt(enum qr_weight_role role)
@@ -166,21 +205,42 @@ static bool can_adapt(enum qr_weight_role role)
     case QR_W_PLE_OUT:
     case QR_W_LAUREL_LEFT:
     case QR_W_LAUREL_RIGHT:
+    case QR_W_REC_Q:
+    case QR_W_REC_K:
+    case QR_W_REC_V:
+    case QR_W_REC_BETA:
+    case QR_W_REC_Z_A:
+    case QR_W_REC_Z:
+    case QR_W_REC_DT_A:
+    case QR_W_REC_DT:
+    case QR_W_REC_X:
+    case QR_W_REC_OUT:
+    case QR_W_FFN_Z:
         return true;
     default:
         return false;
     }
 }
 
-/* Whether the model computes with a matrix of the role. A tied LM head counts. */
-static bool has_role(const struct quire_model *m, const struct qr_lora_target *t)
+/* The place in the file of value i of the model, `width` values per value head of a recurrent
+ * layer. The heads of a key head lie together or, in GGUF files of some families, as far apart as
+ * there are key heads. */
+static size_t retiled(const struct qr_adapter_build *b, size_t i, size_t width)
 {
-    const struct qr_model_layer *layer =
-        t->role < QR_W_FIRST_LAYER_ROLE ? &m->global : &m->layers[t->layer];
-    if (t->role == QR_W_OUTPUT)
-        return qr_model_head(m) != NULL;
-    return qr_role_is_stack(t->role) ? layer->experts[t->role] != NULL
-                                     : layer->mat[t->role] != NULL;
+    const struct qr_recurrent_config *r = &b->adapter->model->config->recurrent;
+    const size_t h = i / width, n_keys = r->n_key_heads, per_key = r->n_heads / n_keys;
+    const size_t head =
+        r->tiled_heads ? h % n_keys * per_key + h / n_keys : h % per_key * n_keys + h / per_key;
+    return head * width + i % width;
+}
+
+/* The column of the file's matrix for column i of the model's. */
+static size_t permuted_column(const struct qr_adapter_build *b, const struct qr_lora_target *t,
+                              size_t i)
+{
+    return b->retile && t->role == QR_W_REC_OUT
+               ? retiled(b, i, b->adapter->model->config->recurrent.value_dim)
+               : i;
 }
 
 /* The row of the file's matrix, before slicing, for row o of the model's. The two kinds of RoPE
@@ -189,6 +249,10 @@ static size_t permuted_row(const struct qr_adapter_build *b, const struct qr_lor
                            size_t o)
 {
     const struct qr_model_config *c = b->adapter->model->config;
+    if (b->retile && (t->role == QR_W_REC_V || t->role == QR_W_REC_Z))
+        return retiled(b, o, c->recurrent.value_dim);
+    if (b->retile && (t->role == QR_W_REC_BETA || t->role == QR_W_REC_DT))
+        return retiled(b, o, 1);
     if (!b->permute || (t->role != QR_W_ATTN_Q && t->role != QR_W_ATTN_K))
         return o;
     const size_t d = c->layers[t->layer].head_dim, head = o / d * d, i = o % d;
@@ -247,14 +311,15 @@ static void store(void *values, bool bf16, size_t i, float v)
         ((float *)values)[i] = v;
 }
 
-static void fill_a(struct qr_lora *l, const struct qr_lora_pair *p, const struct qr_lora_target *t,
-                   bool embedding)
+static void fill_a(const struct qr_adapter_build *build, struct qr_lora *l,
+                   const struct qr_lora_pair *p, const struct qr_lora_target *t, bool embedding)
 {
     const float *a = p->a + t->expert * p->a_expert;
     for (size_t r = 0; r < p->rank; r++)
         for (size_t i = 0; i < l->in; i++) {
+            const size_t column = permuted_column(build, t, i);
             const size_t at = embedding ? i * l->rank + r : qr_lora_place(r, i, l->in);
-            store(l->a, l->a_bf16, at, a[r * p->a_row + i * p->a_col]);
+            store(l->a, l->a_bf16, at, a[r * p->a_row + column * p->a_col]);
         }
 }
 
@@ -343,7 +408,7 @@ quire_status qr_adapter_add_target(struct qr_adapter_build *b, const struct qr_l
                            .b_bf16 = is_bf16(pair->b, pair->b_count),
                            .scale = pair->scale };
     QR_TRY(reserve(b, l, pair, err));
-    fill_a(l, pair, target, embedding);
+    fill_a(b, l, pair, target, embedding);
     fill_b(b, l, pair, target, &layout);
     add_hash(b, target, l);
     count(b, l, pair->rank);

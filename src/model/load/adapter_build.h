@@ -12,6 +12,7 @@ struct qr_adapter_build {
     const struct quire_logger *logger;
     struct qr_weights file; /* only its source (weights_source.h) is used */
     bool permute;           /* rows of q and k are in the order of the other kind of RoPE */
+    bool retile; /* value heads of recurrent layers are in the order of the other format */
     uint64_t hash;
 };
 
@@ -50,6 +51,9 @@ quire_status qr_adapter_check_rank(const char *name, uint64_t rank, struct quire
 
 /* QUIRE_E_FORMAT unless the scale is finite as an f32. */
 quire_status qr_adapter_check_scale(const char *name, double scale, struct quire_error *err);
+
+/* The error of an adapter of another format than the model's, where both have other weights. */
+quire_status qr_adapter_refuse_scaled(const char *family, struct quire_error *err);
 
 /* Adds the update of one matrix. QUIRE_E_MISMATCH shapes other than the model's;
  * QUIRE_E_UNSUPPORTED a role that cannot be adapted; QUIRE_E_FORMAT a second update;
