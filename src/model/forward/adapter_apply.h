@@ -11,8 +11,7 @@
 struct qr_adapter_site {
     enum qr_weight_role role; /* QR_W_TOKEN_EMBD: none, an encoder's or latent product */
     uint32_t layer;
-    uint32_t
-        slot; /* of u: matmuls that run at a time have different ones, below QR_ADAPTER_SLOTS */
+    uint32_t slot; /* of u; matmuls that run at a time have different ones (QR_ADAPTER_SLOTS) */
 };
 
 /* Of a matmul that no adapter updates. */
