@@ -164,10 +164,15 @@ QR_INLINE vf32 linear_e8m0_half(const uint8_t *p)
     return vf32_bits(vi32_select(vi32_gt(e, one), normal, denormal));
 }
 
-/* Half of the E4M3 scales at p: their bits as exponent and mantissa of f32, times 2^119. */
+/* Half of the E4M3 scales at p, from their bits as exponent and mantissa of f32. Codes below 8 are
+ * denormal: the value of code 8 less the difference in steps of 2^-10. (Products of denormal f32
+ * take Intel CPUs hundreds of cycles.) */
 QR_INLINE vf32 linear_e4m3_half(const uint8_t *p)
 {
-    return vf32_mul(vf32_bits(vi32_shl(vi32_load_u8(p), 20)), vf32_set1(0x1p119f));
+    enum { BIAS = 127 - 7 - 1 };
+    const vi32 code = vi32_load_u8(p), normal = vi32_max(code, vi32_set1(8));
+    const vf32 value = vf32_bits(vi32_add(vi32_shl(normal, 20), vi32_set1(BIAS << 23)));
+    return vf32_fma(vf32_from_i32(vi32_sub(code, normal)), vf32_set1(0x1p-10f), value);
 }
 
 /* Unpacks f32 scales, of 1, 2 or 4 blocks, and zero points. */
