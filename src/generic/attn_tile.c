@@ -5,7 +5,6 @@
 #include "base/msan.h"
 #include "generic/fma.h"
 #include "kernels/kernels.h"
-#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 
@@ -27,47 +26,76 @@ static float fp8_value(enum element type, uint8_t code)
     return code & 0x80 ? -x : x;
 }
 
+/* Elements of the type, and the values of their codes, if they are fp8. */
+struct elements {
+    enum element type;
+    float fp8[256];
+};
+
+static void elements_init(struct elements *e, enum element type)
+{
+    e->type = type;
+    for (int code = 0; (type == E4M3 || type == E5M2) && code < 256; code++)
+        e->fp8[code] = fp8_value(type, (uint8_t)code);
+}
+
 /* Tiles hold unwritten slots, whose scores the mask replaces; tests write NaN to them. */
-QR_MSAN_IGNORED static float load(enum element type, const uint8_t *p)
+QR_MSAN_IGNORED static float load(const struct elements *e, const uint8_t *p)
 {
     uint16_t h;
     float f;
-    if (type >= E4M3)
-        return type == INT8 ? (float)(int8_t)*p : fp8_value(type, *p);
-    if (type == F32) {
+    if (e->type >= E4M3)
+        return e->type == INT8 ? (float)(int8_t)*p : e->fp8[*p];
+    if (e->type == F32) {
         memcpy(&f, p, sizeof f);
         return f;
     }
     memcpy(&h, p, sizeof h);
-    return type == F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
+    return e->type == F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
 }
 
-/* An element of a column in the layout of kv/layout.h: `deep` counts along the steps (d of K, token
- * of V), `wide` across them. */
-static float element(enum element type, bool plain, const uint8_t *base, size_t stride, int deep,
-                     int wide)
+/* Elements [wide, wide + n) of a column in the layout of kv/layout.h: `deep` counts along the steps
+ * (d of K, token of V), `wide` across them. */
+QR_MSAN_IGNORED static void load_wide(const struct elements *e, bool plain, const uint8_t *base,
+                                      size_t stride, int deep, int wide, int n, float *out)
 {
-    const size_t size = type == F32 ? 4 : 2, w = (size_t)wide, d = (size_t)deep;
-    if (type == INT8)
-        return load(type, base + d / 4 * stride + w * 4 + d % 4);
-    if (type >= E4M3) /* cells of [4 quads][2 deep pairs][4 wide][2 deep] */
-        return load(type, base + d / 4 * stride + w / 16 * 64 + w % 16 / 4 * 16 + d % 4 / 2 * 8 +
-                              w % 4 * 2 + d % 2);
-    if (type != BF16 || plain)
-        return load(type, base + d * stride + w * size);
-    return load(type, base + d / 2 * stride + (w * 2 + d % 2) * size);
+    const size_t size = e->type == F32 ? 4 : 2, d = (size_t)deep;
+    if (e->type == BF16 && !plain) { /* pairs of two deep */
+        for (size_t w = (size_t)wide, i = 0; i < (size_t)n; i++, w++) {
+            uint32_t pair;
+            memcpy(&pair, base + d / 2 * stride + w * sizeof pair, sizeof pair);
+            out[i] = qr_bits_to_f32(d % 2 ? pair & 0xffff0000 : pair << 16);
+        }
+    } else if (e->type == INT8) {
+        for (size_t w = (size_t)wide, i = 0; i < (size_t)n; i++, w++)
+            out[i] = (float)(int8_t)base[d / 4 * stride + w * 4 + d % 4];
+    } else if (e->type >= E4M3) { /* cells of [4 quads][2 deep pairs][4 wide][2 deep] */
+        const uint8_t *row = base + d / 4 * stride + d % 4 / 2 * 8 + d % 2;
+        for (size_t w = (size_t)wide, i = 0; i < (size_t)n; i++, w++)
+            out[i] = e->fp8[row[w / 16 * 64 + w % 16 / 4 * 16 + w % 4 * 2]];
+    } else {
+        for (size_t w = (size_t)wide, i = 0; i < (size_t)n; i++, w++)
+            out[i] = load(e, base + d * stride + w * size);
+    }
 }
 
 /* Zero for denormals, as vdpbf16ps treats inputs and results. */
-static float flush(float x) { return fabsf(x) < FLT_MIN ? copysignf(0, x) : x; }
+static inline float flush(float x)
+{
+    const uint32_t bits = qr_f32_to_bits(x);
+    return qr_bits_to_f32(bits & 0x7f800000 ? bits : bits & 0x80000000);
+}
 
 /* acc[i] += x * y[i] */
 static void multiply_add(float *acc, float x, const float *y, int n, bool native)
 {
-    for (int i = 0; native && i < n; i++)
-        acc[i] = flush(qr_fmaf(flush(x), flush(y[i]), flush(acc[i])));
-    for (int i = 0; !native && i < n; i++)
-        acc[i] = qr_fmaf(x, y[i], acc[i]);
+    const float flushed = flush(x);
+    if (native)
+        for (int i = 0; i < n; i++)
+            acc[i] = flush(qr_fmaf(flushed, flush(y[i]), flush(acc[i])));
+    else
+        for (int i = 0; i < n; i++)
+            acc[i] = qr_fmaf(x, y[i], acc[i]);
 }
 
 /* Element number i of n in the order of additions: ascending, but the odd one of a pair first for
@@ -85,10 +113,22 @@ static const void *row_of(const void *rows, int r, int n, bool native)
     return (const char *)rows + (size_t)r * (size_t)n * (native ? sizeof(uint16_t) : sizeof(float));
 }
 
+/* Dimension d of the keys of a column. A plain row is one token. */
+static void load_keys(const struct elements *e, bool plain, const struct qr_attn_qk_args *a, int c,
+                      int d, float k[QR_COLUMN_KEYS])
+{
+    if (plain)
+        for (int key = 0; key < QR_COLUMN_KEYS; key++)
+            load_wide(e, plain, a->k[c], a->k_stride, key, d, 1, k + key);
+    else
+        load_wide(e, plain, a->k[c], a->k_stride, d, 0, QR_COLUMN_KEYS, k);
+}
+
 static void qk(enum element type, bool native, const struct qr_attn_qk_args *a)
 {
     const int n = a->head_size;
-    const bool plain = n % 8 != 0;
+    struct elements e;
+    elements_init(&e, type);
     for (int c = 0; c < QR_TILE_COLUMNS; c++) {
         float *s = a->s + c * QR_COLUMN_KEYS;
         if (!a->k[c])
@@ -98,9 +138,7 @@ static void qk(enum element type, bool native, const struct qr_attn_qk_args *a)
         for (int i = 0; i < n; i++) {
             const int d = nth(i, n, native);
             float k[QR_COLUMN_KEYS];
-            for (int key = 0; key < QR_COLUMN_KEYS; key++) /* a plain row is one token */
-                k[key] = plain ? element(type, plain, a->k[c], a->k_stride, key, d)
-                               : element(type, plain, a->k[c], a->k_stride, d, key);
+            load_keys(&e, n % 8 != 0, a, c, d, k);
             for (int r = 0; r < a->n_rows; r++)
                 multiply_add(s + r * QR_TILE_KEYS, row_at(row_of(a->q, r, n, native), d, native), k,
                              QR_COLUMN_KEYS, native);
@@ -121,7 +159,9 @@ enum { V_PART = 64 }; /* values converted at a time */
 static void pv(enum element type, bool native, const struct qr_attn_pv_args *a)
 {
     const bool plain = a->v_head_size % 8 != 0;
+    struct elements e;
     uint64_t any = 0;
+    elements_init(&e, type);
     for (int r = 0; r < a->n_rows; r++)
         any |= a->visible[r];
     for (int first = 0; first < a->v_head_size; first += V_PART) {
@@ -130,8 +170,8 @@ static void pv(enum element type, bool native, const struct qr_attn_pv_args *a)
             const int key = nth(i, QR_TILE_KEYS, native), c = key / QR_COLUMN_KEYS;
             const float none[V_PART] = { 0 };
             float v[V_PART];
-            for (int d = 0; any >> key & 1 && d < width; d++)
-                v[d] = element(type, plain, a->v[c], a->v_stride, key % QR_COLUMN_KEYS, first + d);
+            if (any >> key & 1)
+                load_wide(&e, plain, a->v[c], a->v_stride, key % QR_COLUMN_KEYS, first, width, v);
             for (int r = 0; r < a->n_rows; r++) {
                 const bool seen = a->visible[r] >> key & 1;
                 /* the invisible neighbor of a visible key adds 0, which turns -0 into 0 */
