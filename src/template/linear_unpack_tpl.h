@@ -172,7 +172,8 @@ QR_INLINE vf32 linear_e4m3_half(const uint8_t *p)
     enum { BIAS = 127 - 7 - 1 };
     const vi32 code = vi32_load_u8(p), normal = vi32_max(code, vi32_set1(8));
     const vf32 value = vf32_bits(vi32_add(vi32_shl(normal, 20), vi32_set1(BIAS << 23)));
-    return vf32_fma(vf32_from_i32(vi32_sub(code, normal)), vf32_set1(0x1p-10f), value);
+    const vf32 steps = vf32_from_i32(vi32_sub(code, normal));
+    return vf32_add(vf32_mul(steps, vf32_set1(0x1p-10f)), value);
 }
 
 /* Unpacks f32 scales, of 1, 2 or 4 blocks, and zero points. */
