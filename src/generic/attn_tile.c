@@ -39,23 +39,22 @@ static void elements_init(struct elements *e, enum element type)
         e->fp8[code] = fp8_value(type, (uint8_t)code);
 }
 
-/* Tiles hold unwritten slots, whose scores the mask replaces; tests write NaN to them. */
-QR_MSAN_IGNORED static float load(const struct elements *e, const uint8_t *p)
+/* An f32, f16 or bf16. */
+QR_MSAN_IGNORED static float load(enum element type, const uint8_t *p)
 {
     uint16_t h;
     float f;
-    if (e->type >= E4M3)
-        return e->type == INT8 ? (float)(int8_t)*p : e->fp8[*p];
-    if (e->type == F32) {
+    if (type == F32) {
         memcpy(&f, p, sizeof f);
         return f;
     }
     memcpy(&h, p, sizeof h);
-    return e->type == F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
+    return type == F16 ? qr_f16_to_f32(h) : qr_bf16_to_f32(h);
 }
 
 /* Elements [wide, wide + n) of a column in the layout of kv/layout.h: `deep` counts along the steps
- * (d of K, token of V), `wide` across them. */
+ * (d of K, token of V), `wide` across them. Tiles hold unwritten slots, whose scores the mask
+ * replaces; tests write NaN to them. */
 QR_MSAN_IGNORED static void load_wide(const struct elements *e, bool plain, const uint8_t *base,
                                       size_t stride, int deep, int wide, int n, float *out)
 {
@@ -75,7 +74,7 @@ QR_MSAN_IGNORED static void load_wide(const struct elements *e, bool plain, cons
             out[i] = e->fp8[row[w / 16 * 64 + w % 16 / 4 * 16 + w % 4 * 2]];
     } else {
         for (size_t w = (size_t)wide, i = 0; i < (size_t)n; i++, w++)
-            out[i] = load(e, base + d * stride + w * size);
+            out[i] = load(e->type, base + d * stride + w * size);
     }
 }
 
@@ -89,10 +88,9 @@ static inline float flush(float x)
 /* acc[i] += x * y[i] */
 static void multiply_add(float *acc, float x, const float *y, int n, bool native)
 {
-    const float flushed = flush(x);
     if (native)
         for (int i = 0; i < n; i++)
-            acc[i] = flush(qr_fmaf(flushed, flush(y[i]), flush(acc[i])));
+            acc[i] = flush(qr_fmaf(flush(x), flush(y[i]), flush(acc[i])));
     else
         for (int i = 0; i < n; i++)
             acc[i] = qr_fmaf(x, y[i], acc[i]);

@@ -251,7 +251,7 @@ void qr_linear_part(const struct qr_linear_args *args, size_t n_matmuls,
         const struct qr_linear_block b = qr_linear_unit_block(&units[i], unit);
         struct qr_linear_args a = args[i];
         a.out += b.i0 * a.out_stride + b.j0;
-        if (a.epilogue && a.epilogue->prefetch)
+        if (a.epilogue)
             a.epilogue->prefetch(a.epilogue, &b);
         qr_linear_run_block(&a, &b, kernels);
         if (a.epilogue)

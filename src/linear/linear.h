@@ -10,10 +10,11 @@
 
 struct qr_linear_block;
 
-/* Called by qr_linear_part after each block, by the thread that computed it. out: the block's first
- * row and output. */
+/* What qr_linear_part does with each block besides computing it, on the thread that computes it. */
 struct qr_linear_epilogue {
+    /* Before the block: prefetches what `run` will read. */
     void (*prefetch)(const struct qr_linear_epilogue *self, const struct qr_linear_block *b);
+    /* After the block. out: the block's first row and output. */
     void (*run)(const struct qr_linear_epilogue *self, const struct qr_linear_block *b, float *out,
                 size_t out_stride);
 };

@@ -14,7 +14,7 @@ enum {
      * so many that the panel of A comes from L1 for most of them. */
     UNIT_ROWS_STEP = 4,
     UNIT_ROWS_MAX = 32,
-    PREFETCH_ROWS = 16, /* of a step that is bound by memory */
+    PREFETCH_ROWS = 16, /* steps of up to so many are bound by memory */
 };
 
 static const struct qr_lora *find(const struct quire_adapter *a, const struct qr_adapter_site *site)
