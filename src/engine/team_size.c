@@ -9,13 +9,15 @@ enum {
     SCOUT_SAMPLES = 2,  /* steps of each candidate; one alone may be disturbed */
     MORE_SAMPLES = 5,   /* of those that may be the best */
     FINAL_SAMPLES = 10, /* of those that still may be after MORE_SAMPLES */
-    PER_ROW_FROM_CLASS = QR_TEAM_SIZE_DECODE_CLASSES + 5, /* prefill of 33 and more rows */
+    ARITHMETIC_FROM_CLASS = QR_TEAM_SIZE_DECODE_CLASSES + 4, /* prefill of 17 and more rows */
+    PER_ROW_FROM_CLASS = QR_TEAM_SIZE_DECODE_CLASSES + 5,    /* prefill of 33 and more rows */
     MAX_PATIENCE = 16,
 };
 static const double
     EXPLORE = 1.3,    /* beyond a candidate this much slower than the best, look no further */
     CONTENDER = 1.15, /* candidates within this factor after MORE_SAMPLES may be the best */
     EQUAL = 1.03,     /* within this factor, fewer threads win */
+    LONG_STEP = 0.01, /* seconds; the barriers of a step take at most about 1 ms */
     CHANGED = 1.2,    /* factor of a time that is a change */
     MEDIAN = 1.5;     /* the same for a median and a minimum, which is lower in any case */
 
@@ -52,6 +54,12 @@ static void begin_search(struct qr_team_size_search *s, uint32_t at)
         s->score[i] = INFINITY;
 }
 
+static void search_again(struct qr_team_size_search *s)
+{
+    begin_search(s, s->current);
+    s->repeated = true;
+}
+
 void qr_team_size_init(struct qr_team_size *t, const struct qr_topology *topology,
                        uint32_t n_threads)
 {
@@ -70,6 +78,8 @@ void qr_team_size_init(struct qr_team_size *t, const struct qr_topology *topolog
     for (uint32_t n = 1; n < counts[0]; n *= 2)
         if (!has_near(t, n))
             add_size(t, n, counts[0]);
+    while (t->cores + 1 < t->n_sizes && t->sizes[t->cores] < m->n_fast_cores)
+        t->cores++;
     for (uint32_t c = 0; c < QR_TEAM_SIZE_CLASSES; c++) {
         t->searches[c].patience = 1;
         begin_search(&t->searches[c], t->n_sizes - 1);
@@ -83,7 +93,7 @@ void qr_team_size_set_machine(struct qr_team_size *t, uint64_t signature)
     t->has_machine = true;
     for (uint32_t c = 0; changed && c < QR_TEAM_SIZE_CLASSES; c++) {
         t->searches[c].patience = 1;
-        begin_search(&t->searches[c], t->searches[c].current);
+        search_again(&t->searches[c]);
     }
 }
 
@@ -151,8 +161,9 @@ static void settle(struct qr_team_size_search *s, double best)
     s->settled = true;
 }
 
-/* Records a time of the current candidate and picks the next one. n_sizes: number of candidates. */
-static void search_step(struct qr_team_size_search *s, uint32_t n_sizes, double time)
+/* Records a time of the current candidate and picks the next one, of [lowest, n_sizes). */
+static void search_step(struct qr_team_size_search *s, uint32_t lowest, uint32_t n_sizes,
+                        double time)
 {
     const uint32_t i = s->current;
     s->score[i] = time < s->score[i] ? time : s->score[i];
@@ -161,7 +172,7 @@ static void search_step(struct qr_team_size_search *s, uint32_t n_sizes, double 
     if (s->n_samples[i] < SCOUT_SAMPLES)
         return;
     const uint32_t contender = next_contender(s, best);
-    if (s->low > 0 && s->score[s->low] <= EXPLORE * best)
+    if (s->low > lowest && s->score[s->low] <= EXPLORE * best)
         s->current = --s->low;
     else if (s->high + 1 < n_sizes && s->score[s->high] <= EXPLORE * best)
         s->current = ++s->high;
@@ -197,7 +208,7 @@ static void watch_step(struct qr_team_size_search *s, double time)
 {
     if (++s->n_steps == QR_TEAM_SIZE_RECHECK_STEPS) {
         s->patience = 1;
-        begin_search(s, s->current);
+        search_again(s);
         return;
     }
     s->window[s->n_window++] = time;
@@ -208,7 +219,7 @@ static void watch_step(struct qr_team_size_search *s, double time)
     if (s->n_changes < s->patience)
         return;
     s->patience = s->patience < MAX_PATIENCE ? 2 * s->patience : MAX_PATIENCE;
-    begin_search(s, s->current);
+    search_again(s);
 }
 
 void qr_team_size_record(struct qr_team_size *t, uint32_t n_seqs, uint32_t n_rows,
@@ -220,8 +231,9 @@ void qr_team_size_record(struct qr_team_size *t, uint32_t n_seqs, uint32_t n_row
     if (n_threads != t->sizes[s->current] || !(seconds > 0) || isinf(seconds))
         return;
     const double time = class >= PER_ROW_FROM_CLASS ? seconds / n_rows : seconds;
+    const bool needs_cores = class >= ARITHMETIC_FROM_CLASS && !s->repeated && seconds >= LONG_STEP;
     if (s->settled)
         watch_step(s, time);
     else
-        search_step(s, t->n_sizes, time);
+        search_step(s, needs_cores ? t->cores : 0, t->n_sizes, time);
 }

@@ -22,6 +22,10 @@
  * time of a window of steps differs by more than 20 % from that of the first window, and after
  * QR_TEAM_SIZE_RECHECK_STEPS.
  *
+ * The first search of a class of 17 and more rows of prompts takes for granted that every core is
+ * worth its thread, unless steps are so short that barriers matter: a trial with half of the cores
+ * would double the time to the first token of some requests. Searches after a change try all sizes.
+ *
  * The choice depends on the arguments of the calls alone. No call allocates or fails. */
 #ifndef QR_ENGINE_TEAM_SIZE_H
 #define QR_ENGINE_TEAM_SIZE_H
@@ -46,6 +50,7 @@ struct qr_team_size_search {
     uint32_t n_samples[QR_TEAM_SIZE_CANDIDATES];
     uint32_t low, high; /* candidates that the search has tried */
     uint32_t current;   /* candidate of the next step */
+    bool repeated;      /* a search has been started again */
     bool settled;       /* the search has ended; the following members watch the time since */
     double window[QR_TEAM_SIZE_WINDOW];
     double typical; /* median of the first window; 0 before */
@@ -58,7 +63,9 @@ struct qr_team_size {
     uint64_t machine; /* signature */
     bool has_machine;
     uint32_t n_sizes, sizes[QR_TEAM_SIZE_CANDIDATES]; /* candidates, ascending */
-    uint32_t n_last;                                  /* threads of the last recorded step */
+    uint32_t
+        cores; /* candidate with one thread on each core, of the fast ones if there are two kinds */
+    uint32_t n_last; /* threads of the last recorded step */
     struct qr_team_size_search searches[QR_TEAM_SIZE_CLASSES];
 };
 

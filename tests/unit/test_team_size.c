@@ -23,6 +23,7 @@ static double two_cores(uint32_t n) { return n == 1 ? 0.1 : 0.055; }
 static double perfect(uint32_t n) { return 1.0 / n; }
 static double flat(uint32_t n) { return n ? 0.02 : 0; }
 static double serial(uint32_t n) { return 0.01 * n; } /* every thread costs */
+static double short_serial(uint32_t n) { return 0.0005 * n; }
 /* Memory-bound: 8 threads reach the bandwidth, more gain little. */
 static double bandwidth(uint32_t n) { return n < 8 ? 0.08 / n : 0.01 - 0.000001 * n; }
 /* A neighbour occupies half of 16 CPUs: every barrier waits for a shared CPU. */
@@ -144,7 +145,7 @@ static void classes(void **state)
                   { 3, 32 },  { 1, 64 },  { 1, 100 }, { 1, 256 }, { 1, 512 }, { 1, 513 } };
     enum { N = sizeof steps / sizeof *steps };
     _Static_assert((int)N == (int)QR_TEAM_SIZE_CLASSES, "one step of every class");
-    const struct machine best = { serial, 0 };
+    const struct machine best = { short_serial, 0 };
     begin_flat(16);
     for (uint32_t i = 0; i < N; i++) {
         for (uint32_t k = i; k < N; k++)
@@ -173,6 +174,43 @@ static void per_row(void **state)
         assert_int_equal(qr_team_size_choose(&sizes, 1, 300), 8);
         qr_team_size_record(&sizes, 1, i < 50 ? 257 : 512, 8, perfect(8) * (i < 50 ? 257 : 512));
     }
+}
+
+/* Bit i: the size of candidate i ran one of 100 steps of one sequence. */
+static uint32_t tried(machine_fn *seconds, uint32_t n_rows)
+{
+    const struct machine m = { seconds, 0 };
+    uint32_t set = 0;
+    for (uint32_t i = 0; i < 100; i++) {
+        const uint32_t n = qr_team_size_choose(&sizes, 1, n_rows);
+        for (uint32_t k = 0; k < sizes.n_sizes; k++)
+            set |= (uint32_t)(sizes.sizes[k] == n) << k;
+        run(&m, 1, 1, n_rows);
+    }
+    return set;
+}
+
+/* Long steps of 17 and more rows of a prompt never run on fewer threads than there are cores, until
+ * the machine changes. */
+static void prompts_use_all_cores(void **state)
+{
+    (void)state;
+    static const uint32_t rows[] = { 17, 33, 512, 2048 };
+    const struct qr_topology t = server(); /* sizes 1, 2, 4, 8, 16, 32, 64 */
+    for (int i = 0; i < 4; i++) {
+        begin_flat(2);
+        assert_int_equal(tried(two_cores, rows[i]), 2);
+        qr_team_size_set_machine(&sizes, 5);
+        qr_team_size_set_machine(&sizes, 6);
+        assert_int_equal(tried(two_cores, rows[i]), 3);
+        begin(&t, 64);
+        assert_int_equal(tried(flat, rows[i]), 0x60);
+        begin(&t, 20);
+        assert_int_equal(tried(flat, rows[i]), 0x20);
+    }
+    begin_flat(2);
+    assert_int_equal(tried(two_cores, 16), 3);
+    assert_int_equal(tried(short_serial, 17), 3);
 }
 
 /* ---- what the search finds, and what it costs */
@@ -377,6 +415,7 @@ int main(void)
         cmocka_unit_test(candidates),
         cmocka_unit_test(classes),
         cmocka_unit_test(per_row),
+        cmocka_unit_test(prompts_use_all_cores),
         cmocka_unit_test(machines),
         cmocka_unit_test(noise),
         cmocka_unit_test(never_slower_than_smaller),
