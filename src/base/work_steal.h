@@ -5,16 +5,20 @@
  * depend on which thread runs a unit. */
 #ifndef QR_BASE_WORK_STEAL_H
 #define QR_BASE_WORK_STEAL_H
+#include "base/futex.h"
 #include "base/team.h"
 #include <quire/threads.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Counters of one thread, on a cache line of their own. Stages alternate between the two entries
- * of `taken`: during a stage, its owner resets the other one, which no thread reads then. */
+ * of `taken` and `finished`: during a stage, its owner resets the other one, which no thread reads
+ * then. */
 struct qr_work_steal_counters {
     _Alignas(64) uint32_t taken[2]; /* units of the owner's range that are taken; may exceed it */
     uint32_t n_stages;              /* stages begun; only the owner accesses it */
+    uint32_t finished[2],
+        sleepers; /* of thread 0: units that are finished, for qr_work_steal_wait */
 };
 
 /* One thread's loop over one stage. */
@@ -34,6 +38,7 @@ static inline struct qr_work_steal qr_work_steal_begin(struct qr_work_steal_coun
     struct qr_work_steal_counters *own = &counters[team->rank];
     const uint32_t parity = own->n_stages++ % 2;
     __atomic_store_n(&own->taken[!parity], 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&own->finished[!parity], 0, __ATOMIC_RELAXED);
     return (struct qr_work_steal){
         .counters = counters, .team = *team, .n_units = (uint32_t)n_units, .parity = parity
     };
@@ -57,6 +62,26 @@ static inline bool qr_work_steal_next(struct qr_work_steal *s, size_t *unit)
         }
     }
     return false;
+}
+
+/* ---- Results that are needed before the barrier at the end of a stage */
+
+/* Counts n units of the calling thread as finished. */
+static inline void qr_work_steal_finish(const struct qr_work_steal *s, size_t n)
+{
+    uint32_t *finished = &s->counters[0].finished[s->parity];
+    if (n && __atomic_add_fetch(finished, (uint32_t)n, __ATOMIC_SEQ_CST) == s->n_units)
+        qr_futex_wake(finished, &s->counters[0].sleepers);
+}
+
+/* Returns when all units are finished. The calling thread has taken units until there were none
+ * left, so the others are with threads that need not wait for it. */
+static inline void qr_work_steal_wait(const struct qr_work_steal *s)
+{
+    uint32_t *finished = &s->counters[0].finished[s->parity];
+    for (uint32_t n; (n = __atomic_load_n(finished, __ATOMIC_ACQUIRE)) != s->n_units;)
+        qr_futex_wait_adaptive(finished, n, &s->counters[0].sleepers, &s->team.barrier->spin_shift,
+                               qr_team_is_crowded(s->team.barrier, s->team.size));
 }
 
 #endif

@@ -268,6 +268,50 @@ static void work_stealing(void **state)
     }
 }
 
+/* Results of a stage are complete after waiting for it, without a barrier in between. */
+struct await {
+    struct qr_work_steal_counters lines[8];
+    uint32_t results[37], incomplete;
+};
+
+static void await_part(void *arg, const struct quire_team *team)
+{
+    enum { N = sizeof((struct await *)0)->results / sizeof(uint32_t) };
+    struct await *sh = arg;
+    for (uint32_t stage = 1; stage <= 100; stage++) {
+        struct qr_work_steal s = qr_work_steal_begin(sh->lines, team, stage % N);
+        size_t finished = 0;
+        for (size_t i; qr_work_steal_next(&s, &i); finished++) {
+            if (i == 0 && stage % 8 == 0)
+                usleep(2000);       /* the other threads sleep */
+            sh->results[i] = stage; /* not atomic: waiting orders it */
+        }
+        qr_work_steal_finish(&s, finished);
+        qr_work_steal_wait(&s);
+        for (uint32_t i = 0; i < stage % N; i++)
+            if (sh->results[i] != stage)
+                __atomic_fetch_add(&sh->incomplete, 1, __ATOMIC_RELAXED);
+        quire_team_barrier(team);
+    }
+}
+
+static void work_awaited(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size <= 8; size++) {
+        struct quire_threads_params p;
+        quire_threads_params_init(&p, sizeof p);
+        p.n_threads = size;
+        struct quire_threads *threads;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+        struct await sh = { .incomplete = 0 };
+        assert_status(QUIRE_OK, quire_threads_run(threads, await_part, &sh));
+        assert_int_equal(sh.incomplete, 0);
+        quire_threads_destroy(threads);
+    }
+}
+
 struct reenter {
     struct quire_threads *threads;
     quire_status inner, inner_n;
@@ -406,6 +450,7 @@ int main(void)
         cmocka_unit_test(excluded_threads),
         cmocka_unit_test(signal_masks),
         cmocka_unit_test(work_stealing),
+        cmocka_unit_test(work_awaited),
         cmocka_unit_test(thread_arguments),
         cmocka_unit_test(thread_allocation_failures),
 #if defined(__x86_64__)

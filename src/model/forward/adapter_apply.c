@@ -258,8 +258,9 @@ static size_t parts_of_units(const struct qr_step *s, const struct qr_adapter_si
     return QR_LORA_CHAINS;
 }
 
-void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *sites, size_t n,
-                     const float *x, size_t x_stride, const struct quire_team *team)
+struct qr_adapter_down qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *sites,
+                                       size_t n, const float *x, size_t x_stride,
+                                       const struct quire_team *team)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
     size_t total = 0;
@@ -269,13 +270,15 @@ void qr_adapter_down(const struct qr_step *s, const struct qr_adapter_site *site
             total += count_units(&a->groups[g], &sites[i], team);
     }
     if (!total)
-        return;
+        return (struct qr_adapter_down){ .is_empty = true };
     const size_t parts = parts_of_units(s, sites, n, total, team);
-    struct qr_work_steal loop =
-        qr_work_steal_begin(s->ctx->per_thread.counters, team, total * parts);
-    for (size_t at; qr_work_steal_next(&loop, &at);)
+    struct qr_work_steal stage =
+        qr_work_steal_begin(s->ctx->per_thread.down_counters, team, total * parts);
+    size_t finished = 0;
+    for (size_t at; qr_work_steal_next(&stage, &at); finished++)
         run_part(s, sites, n, at, parts, x, x_stride, team);
-    quire_team_barrier(team);
+    qr_work_steal_finish(&stage, finished);
+    return (struct qr_adapter_down){ .stage = stage };
 }
 
 /* Index of the first row that is at least `row`. */
@@ -309,10 +312,14 @@ void qr_adapter_prefetch(const struct qr_step *s, const struct qr_adapter_site *
     }
 }
 
-void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_site *site,
-                   const struct qr_linear_block *b, float *out, size_t out_stride)
+void qr_adapter_up(const struct qr_step *s, const struct qr_adapter_down *down,
+                   const struct qr_adapter_site *site, const struct qr_linear_block *b, float *out,
+                   size_t out_stride)
 {
     const struct qr_step_adapters *a = &s->ctx->adapters;
+    if (down->is_empty)
+        return;
+    qr_work_steal_wait(&down->stage);
     add_own(s, site, b, out, out_stride);
     for (uint32_t g = 0; g < a->n_groups; g++) {
         const struct qr_lora *l = find(a->groups[g].adapter, site);

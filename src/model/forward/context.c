@@ -295,7 +295,8 @@ static void reserve_threads(const struct quire_model *m, struct quire_context *c
     take(&one, unpacked, 1, 1);
     b->stride_bytes = one.used;
     c->overflow |= one.overflow;
-    b->counters = take(c, threads, 1, sizeof *b->counters);
+    b->counters = take(c, 2 * threads, 1, sizeof *b->counters);
+    b->down_counters = b->counters ? b->counters + threads : NULL;
     b->memory = take(c, threads, 1, b->stride_bytes);
     b->unpacked = unpacked ? take(c, threads, 1, sizeof *b->unpacked) : NULL;
     for (size_t i = 0; b->unpacked && i < threads; i++)

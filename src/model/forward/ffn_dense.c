@@ -17,6 +17,7 @@ struct ffn {
     const struct qr_act *in, *inner; /* inputs of gate and up, and of down */
     const float *gates;              /* [tokens][ffn] of layers with sparse gates, else NULL */
     struct qr_thread_state t;
+    struct qr_adapter_down u; /* of gate and up; set by run_inner() */
 };
 
 static struct qr_adapter_site ffn_site(const struct ffn *f, enum qr_weight_role role)
@@ -42,7 +43,7 @@ static void multiply(const struct ffn *f, enum qr_weight_role role, enum qr_weig
     const struct qr_adapter_site site = ffn_site(f, role);
     qr_adapter_prefetch(f->s, &site, b);
     qr_linear_run_block(&args, b, m->kernels);
-    qr_adapter_up(f->s, &site, b, tile, b->j1 - b->j0);
+    qr_adapter_up(f->s, &f->u, &site, b, tile, b->j1 - b->j0);
 }
 
 /* One block that fits the tiles: gate and up, the activation function, and conversion for down. */
@@ -89,12 +90,12 @@ static void run_block(const struct ffn *f, const struct qr_linear_block *b, size
 }
 
 /* Gate, up and the activation function. Ends with a barrier. */
-static void run_inner(const struct ffn *f, const struct quire_team *team)
+static void run_inner(struct ffn *f, const struct quire_team *team)
 {
     const struct qr_packed *up = f->layer->mat[f->roles->up], *gate = f->layer->mat[f->roles->gate];
     const struct qr_adapter_site sites[] = { ffn_site(f, f->roles->up),
                                              ffn_site(f, f->roles->gate) };
-    qr_adapter_down(f->s, sites, gate ? 2 : 1, f->in->f32, f->in->f32_stride, team);
+    f->u = qr_adapter_down(f->s, sites, gate ? 2 : 1, f->in->f32, f->in->f32_stride, team);
     const enum quire_compute compute = f->s->ctx->model->compute;
     const size_t m = f->s->n_tokens, granule_up = qr_linear_granule(up, m, compute),
                  granule_gate = gate ? qr_linear_granule(gate, m, compute) : 0;
@@ -177,13 +178,13 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     qr_act_init(&plain, QR_ACT_F32, ctx->gate, down->k, s->n_tokens, down->k, NULL);
     const struct qr_layer_config *l = &ctx->model->config->layers[site.layer];
     const bool sparse = l->sparse_gate && roles->gate == QR_W_FFN_GATE;
-    const struct ffn f = { s,
-                           layer,
-                           roles,
-                           &x,
-                           norm ? &plain : &inner,
-                           sparse ? ctx->gates : NULL,
-                           qr_thread_state(s, team) };
+    struct ffn f = { .s = s,
+                     .layer = layer,
+                     .roles = roles,
+                     .in = &x,
+                     .inner = norm ? &plain : &inner,
+                     .gates = sparse ? ctx->gates : NULL,
+                     .t = qr_thread_state(s, team) };
     if (sparse)
         run_gates(&f, l->gate_cutoff, team);
     run_inner(&f, team);

@@ -204,7 +204,7 @@ static void run_key_as_value(const struct qkv *p, size_t head,
 }
 
 /* One head of q, k or v: projection, norm, RoPE, cache write. */
-static void run_head(const struct qkv *p, int j, size_t head,
+static void run_head(const struct qkv *p, const struct qr_adapter_down *down, int j, size_t head,
                      const struct quire_kv_write_args *write)
 {
     const struct quire_model *m = p->s->ctx->model;
@@ -223,7 +223,7 @@ static void run_head(const struct qkv *p, int j, size_t head,
     const struct qr_adapter_site site = qkv_site(p, j);
     qr_adapter_prefetch(p->s, &site, &b);
     qr_linear_run_block(&args, &b, m->kernels);
-    qr_adapter_up(p->s, &site, &b, out, stride);
+    qr_adapter_up(p->s, down, &site, &b, out, stride);
     if (j == 1 && p->n == 2)
         run_key_as_value(p, head, write);
     for (size_t r = 0; r < rows; r++, out += stride)
@@ -243,16 +243,17 @@ static void run_by_head(const struct qkv *p, const struct quire_team *team)
     const size_t n_q = p->n_heads[0], n_k = p->n > 1 ? p->n_heads[1] : 0;
     const size_t n_v = p->n > 2 ? p->n_heads[2] : 0;
     const struct qr_adapter_site sites[] = { qkv_site(p, 0), qkv_site(p, 1), qkv_site(p, 2) };
-    qr_adapter_down(p->s, sites, (size_t)p->n, p->act.f32, p->act.f32_stride, team);
+    const struct qr_adapter_down down =
+        qr_adapter_down(p->s, sites, (size_t)p->n, p->act.f32, p->act.f32_stride, team);
     struct qr_work_steal loop =
         qr_work_steal_begin(p->s->ctx->per_thread.counters, team, n_q + n_k + n_v);
     for (size_t i; qr_work_steal_next(&loop, &i);) {
         if (i < n_q)
-            run_head(p, 0, i, &write);
+            run_head(p, &down, 0, i, &write);
         else if (i < n_q + n_k)
-            run_head(p, 1, i - n_q, &write);
+            run_head(p, &down, 1, i - n_q, &write);
         else
-            run_head(p, 2, i - n_q - n_k, &write);
+            run_head(p, &down, 2, i - n_q - n_k, &write);
     }
     quire_team_barrier(team);
 }

@@ -70,7 +70,8 @@ static void prepare_input(const struct qr_step *s, struct qr_act *act,
 
 /* One block of logits: product, scale and soft cap. */
 static void run_block(const struct qr_step *s, const struct qr_act *act,
-                      struct qr_unpacked *unpacked, const struct qr_linear_block *b)
+                      const struct qr_adapter_down *down, struct qr_unpacked *unpacked,
+                      const struct qr_linear_block *b)
 {
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_config *c = m->config;
@@ -84,7 +85,7 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
                                          .compute = m->compute,
                                          .unpacked = unpacked };
     qr_linear_run_block(&args, b, m->kernels);
-    qr_adapter_up(s, &head_site, b, out, head->n);
+    qr_adapter_up(s, down, &head_site, b, out, head->n);
     for (size_t i = b->i0; i < b->i1; i++, out += head->n) {
         if (c->logit_scale != 1)
             m->kernels->scale(out, c->logit_scale, b->j1 - b->j0);
@@ -98,13 +99,14 @@ void qr_lm_head(const struct qr_step *s, const struct quire_team *team)
     const struct qr_packed *head = qr_model_head(s->ctx->model);
     struct qr_act act;
     prepare_input(s, &act, team);
-    qr_adapter_down(s, &head_site, 1, act.f32, act.f32_stride, team);
+    const struct qr_adapter_down down =
+        qr_adapter_down(s, &head_site, 1, act.f32, act.f32_stride, team);
     const struct qr_linear_units units =
         qr_linear_divide(head->n, head->k, act.m,
                          qr_linear_granule(head, act.m, s->ctx->model->compute), team->size);
     struct qr_work_steal loop = qr_work_steal_begin(s->ctx->per_thread.counters, team, units.count);
     for (size_t unit; qr_work_steal_next(&loop, &unit);) {
         const struct qr_linear_block b = qr_linear_unit_block(&units, unit);
-        run_block(s, &act, qr_thread_unpacked(s, team), &b);
+        run_block(s, &act, &down, qr_thread_unpacked(s, team), &b);
     }
 }

@@ -31,6 +31,7 @@ void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct 
 struct adapter_epilogue {
     struct qr_linear_epilogue base;
     const struct qr_step *s;
+    const struct qr_adapter_down *down;
     struct qr_adapter_site site;
 };
 
@@ -38,7 +39,7 @@ static void add_adapters(const struct qr_linear_epilogue *self, const struct qr_
                          float *out, size_t out_stride)
 {
     const struct adapter_epilogue *e = (const struct adapter_epilogue *)(const void *)self;
-    qr_adapter_up(e->s, &e->site, b, out, out_stride);
+    qr_adapter_up(e->s, e->down, &e->site, b, out, out_stride);
 }
 
 static void prefetch_adapters(const struct qr_linear_epilogue *self,
@@ -54,11 +55,14 @@ static void run(const struct qr_step *s, const struct qr_act *act, enum quire_co
 {
     struct qr_linear_args args[QR_LINEAR_MAX_FUSED];
     struct adapter_epilogue epilogues[QR_LINEAR_MAX_FUSED];
-    struct qr_adapter_site sites[QR_LINEAR_MAX_FUSED];
-    for (size_t i = 0; i < n; i++) {
+    struct qr_adapter_site sites[QR_LINEAR_MAX_FUSED] = { p[0].site };
+    for (size_t i = 0; i < n; i++)
         sites[i] = p[i].site;
+    const struct qr_adapter_down down =
+        qr_adapter_down(s, sites, n, act->f32, act->f32_stride, team);
+    for (size_t i = 0; i < n; i++) {
         epilogues[i] =
-            (struct adapter_epilogue){ { prefetch_adapters, add_adapters }, s, p[i].site };
+            (struct adapter_epilogue){ { prefetch_adapters, add_adapters }, s, &down, sites[i] };
         args[i] = (struct qr_linear_args){
             .w = p[i].w,
             .x = act,
@@ -70,7 +74,6 @@ static void run(const struct qr_step *s, const struct qr_act *act, enum quire_co
             .epilogue = qr_adapter_updates(s, &p[i].site) ? &epilogues[i].base : NULL,
         };
     }
-    qr_adapter_down(s, sites, n, act->f32, act->f32_stride, team);
     qr_linear_part(args, n, s->ctx->model->kernels, s->ctx->per_thread.counters, team);
 }
 

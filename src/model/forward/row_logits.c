@@ -6,8 +6,8 @@
 #include "model/forward/adapter_rows.h"
 #include "model/forward/lm_head.h"
 #include "model/forward/step.h"
+#include "model/forward/thread_state.h"
 #include "model/groups.h"
-#include <string.h>
 
 static void head_part(void *step, const struct quire_team *team) { qr_lm_head(step, team); }
 
@@ -28,7 +28,7 @@ quire_status qr_context_row_logits(struct quire_context *ctx, uint32_t first, ui
         ctx->row_ids[i] = first + i;
     QR_TRY(qr_step_check_logits(&s, err));
     qr_adapter_place_logits(&s);
-    memset(ctx->per_thread.counters, 0, n_threads * sizeof *ctx->per_thread.counters);
+    qr_thread_reset_counters(ctx, n_threads);
     const quire_status status = qr_part_run_n(ctx->threads, n_threads, head_part, &s, err);
     return status == QUIRE_E_BUSY ? qr_part_run_n(NULL, 1, head_part, &s, err) : status;
 }

@@ -12,9 +12,9 @@
 #include "model/forward/latent_expand.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/recurrent_scan.h"
+#include "model/forward/thread_state.h"
 #include "model/groups.h"
 #include <quire/attention.h>
-#include <string.h>
 
 static uint32_t thread_count(const struct quire_context *c)
 {
@@ -222,9 +222,8 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
 quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
 {
     const uint32_t n_threads = team_size(s->ctx, s->args);
-    struct qr_work_steal_counters *counters = s->ctx->per_thread.counters;
     s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX;
-    memset(counters, 0, n_threads * sizeof *counters);
+    qr_thread_reset_counters(s->ctx, n_threads);
     return qr_part_run_n(s->ctx->threads, n_threads, qr_forward_part, s, err);
 }
 

@@ -33,6 +33,13 @@ struct qr_unpacked *qr_thread_unpacked(const struct qr_step *s, const struct qui
     return all ? &all[team->rank] : NULL;
 }
 
+void qr_thread_reset_counters(struct quire_context *ctx, uint32_t n_threads)
+{
+    struct qr_thread_buffers *b = &ctx->per_thread;
+    memset(b->counters, 0, n_threads * sizeof *b->counters);
+    memset(b->down_counters, 0, n_threads * sizeof *b->down_counters);
+}
+
 void qr_thread_publish_rows(const struct qr_step *s, const struct quire_team *team)
 {
     if (s->replicated) {

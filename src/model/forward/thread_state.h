@@ -25,6 +25,9 @@ struct qr_thread_state {
 struct qr_thread_state qr_thread_state(const struct qr_step *s, const struct quire_team *team);
 struct qr_unpacked *qr_thread_unpacked(const struct qr_step *s, const struct quire_team *team);
 
+/* Prepares the counters of work-stealing loops for a run of n_threads threads. */
+void qr_thread_reset_counters(struct quire_context *ctx, uint32_t n_threads);
+
 /* Makes ctx->x complete: copies the residual stream there in replicated mode. Ends with a
  * barrier. */
 void qr_thread_publish_rows(const struct qr_step *s, const struct quire_team *team);

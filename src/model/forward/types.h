@@ -160,9 +160,10 @@ struct qr_encoder_cache {
 
 /* Private buffers of each thread (thread_state.h). */
 struct qr_thread_buffers {
-    struct qr_work_steal_counters *counters; /* [threads] of all stages of a step */
-    struct qr_unpacked *unpacked;            /* [threads]; NULL without compute mode throughput */
-    unsigned char *memory;                   /* [threads][stride_bytes] */
+    struct qr_work_steal_counters *counters;      /* [threads] of all stages of a step */
+    struct qr_work_steal_counters *down_counters; /* [threads] of those of qr_adapter_down() */
+    struct qr_unpacked *unpacked; /* [threads]; NULL without compute mode throughput */
+    unsigned char *memory;        /* [threads][stride_bytes] */
     size_t stride_bytes, act_offset_bytes;
 };
 
