@@ -59,11 +59,11 @@ static void qk_two_row_tiles(const struct qk_part *p, int c)
         const struct amx_rows b0 = amx_whole(k0, p->k_stride, n / 2, AMX_ROW_BYTES, copy[2]);
         const struct amx_rows b1 = amx_whole(k1, p->k_stride, n / 2, AMX_ROW_BYTES, copy[3]);
         AMX_LOAD(4, q0.at, q0.stride);
-        AMX_LOAD(6, b0.at, b0.stride);
-        AMX_DOT_BF16(0, 4, 6);
-        AMX_LOAD(7, b1.at, b1.stride);
-        AMX_DOT_BF16(1, 4, 7);
         AMX_LOAD(5, q1.at, q1.stride);
+        AMX_LOAD(6, b0.at, b0.stride);
+        AMX_LOAD(7, b1.at, b1.stride);
+        AMX_DOT_BF16(0, 4, 6);
+        AMX_DOT_BF16(1, 4, 7);
         AMX_DOT_BF16(2, 5, 6);
         AMX_DOT_BF16(3, 5, 7);
         if (p->next)
@@ -291,14 +291,16 @@ static void pv_unit(struct pv_part *t, int unit)
         const struct amx_rows o1 = amx_whole(low, o_bytes, second, AMX_ROW_BYTES, copy[1]);
         AMX_LOAD(1, o1.at, o1.stride);
     }
-    if ((uint32_t)t->any) {
+    if ((uint32_t)t->any)
         AMX_LOAD(2, v[0].at, v[0].stride);
+    if (t->any >> STEP)
+        AMX_LOAD(3, v[1].at, v[1].stride);
+    if ((uint32_t)t->any) {
         AMX_DOT_BF16(0, 4, 2);
         if (two)
             AMX_DOT_BF16(1, 6, 2);
     }
     if (t->any >> STEP) {
-        AMX_LOAD(3, v[1].at, v[1].stride);
         AMX_DOT_BF16(0, 5, 3);
         if (two)
             AMX_DOT_BF16(1, 7, 3);
