@@ -133,8 +133,9 @@ struct quire_engine_params {
     uint64_t cache_tokens;
     /** target inter-token latency in seconds: while answers are generated, chunks of prompts are
      *  made so short that a step takes about this long, by the measured speed, but not shorter than
-     *  16 tokens. 0 = 2.5 times as long as the measured steps without prompts; INFINITY = no
-     *  target */
+     *  16 tokens. 0 = 2.5 times as long as the measured steps without prompts, more in proportion
+     *  while the prompts of more requests are computed than answers generated, up to 10 times;
+     *  INFINITY = no target */
     double target_itl;
     /** Draft model: a smaller model with the same vocabulary that drafts for requests with
      *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;

@@ -3,8 +3,9 @@
 #include "engine/chunk_size.h"
 #include <math.h>
 
-/* Longest step that decodes and computes prompts, relative to one that only decodes. */
-static const double DEFAULT_SLOWDOWN = 2.5;
+/* Longest step that decodes and computes prompts, relative to one that only decodes: while there
+ * are at least as many answers as prompts, and if there are many more prompts. */
+static const double DEFAULT_SLOWDOWN = 2.5, MAX_DEFAULT_SLOWDOWN = 10;
 
 /* After this many steps a size is tried again: one slow step must not rule it out for ever. */
 enum { FORGET_STEPS = 512 };
@@ -22,12 +23,19 @@ void qr_chunk_size_record(struct qr_chunk_size *c, uint32_t n_prompt, uint32_t n
     }
 }
 
-uint32_t qr_chunk_size_choose(const struct qr_chunk_size *c, uint32_t n_decoding, double target,
-                              uint32_t max)
+static double default_target(const struct qr_chunk_size *c, uint32_t n_decoding, uint32_t n_prompts)
+{
+    const double slowdown =
+        n_prompts > n_decoding ? DEFAULT_SLOWDOWN * n_prompts / n_decoding : DEFAULT_SLOWDOWN;
+    return fmin(slowdown, MAX_DEFAULT_SLOWDOWN) * c->decode_seconds;
+}
+
+uint32_t qr_chunk_size_choose(const struct qr_chunk_size *c, uint32_t n_decoding,
+                              uint32_t n_prompts, double target, uint32_t max)
 {
     const uint32_t measured = qr_step_cost_max_rows(&c->cost);
-    if (target <= 0)
-        target = DEFAULT_SLOWDOWN * c->decode_seconds;
+    if (n_decoding > 0 && target <= 0)
+        target = default_target(c, n_decoding, n_prompts);
     if (n_decoding == 0 || target <= 0 || isinf(target) || measured == 0)
         return max;
     const uint64_t limit = 2 * (uint64_t)measured;

@@ -18,10 +18,12 @@ void qr_chunk_size_record(struct qr_chunk_size *c, uint32_t n_prompt, uint32_t n
                           double seconds);
 
 /* Number of prompt tokens, at most max, for a step that also generates n_decoding tokens and shall
- * take `target` seconds; 0: 2.5 times as long as the steps without prompts. All of max if nobody
- * waits for a next token, the target is INFINITY or nothing has been measured; else at most twice
- * what was measured. */
-uint32_t qr_chunk_size_choose(const struct qr_chunk_size *c, uint32_t n_decoding, double target,
-                              uint32_t max);
+ * take `target` seconds, while the prompts of n_prompts requests are not complete. 0: 2.5 times as
+ * long as the steps without prompts; more in proportion while there are more prompts than answers,
+ * because a step delays the tokens of the answers and brings the first tokens of the others closer,
+ * up to 10 times. All of max if nobody waits for a next token, the target is INFINITY or nothing
+ * has been measured; else at most twice what was measured. */
+uint32_t qr_chunk_size_choose(const struct qr_chunk_size *c, uint32_t n_decoding,
+                              uint32_t n_prompts, double target, uint32_t max);
 
 #endif

@@ -67,10 +67,14 @@ static void end_overdue(struct quire_engine *e, struct qr_task **tasks, const ui
 /* Tokens of prompts that fit into the target latency. */
 static uint32_t prefill_budget(const struct quire_engine *e)
 {
+    const struct qr_scheduler *s = &e->scheduler;
     uint32_t n_decoding = 0;
-    for (uint32_t i = 0; i < e->scheduler.n_running; i++)
-        n_decoding += qr_task_decodes(e->scheduler.running[i]);
-    return qr_chunk_size_choose(&e->chunk_size, n_decoding, e->target_itl, e->info.max_step_tokens);
+    for (uint32_t i = 0; i < s->n_running; i++)
+        n_decoding += qr_task_decodes(s->running[i]);
+    const uint32_t places = s->params.max_running - s->n_running,
+                   next = s->n_waiting < places ? s->n_waiting : places;
+    return qr_chunk_size_choose(&e->chunk_size, n_decoding, s->n_running - n_decoding + next,
+                                e->target_itl, e->info.max_step_tokens);
 }
 
 static void measure(struct quire_engine *e, uint32_t n_prompt_tokens, double seconds)
