@@ -16,7 +16,7 @@ static void locate_column(const struct qr_tile_ctx *ctx, uint32_t pos, struct qr
     const struct qr_kv_layout *l = ctx->layout;
     const uint32_t slot = pos % ctx->block_size, group = (uint32_t)l->group;
     const int32_t id = ctx->block_ids[pos / ctx->block_size - ctx->first_block];
-    const unsigned char *block = ctx->blocks + (size_t)id * l->block_bytes;
+    const unsigned char *block = qr_kv_head_block(&ctx->kv_head, id);
     const size_t in_group = slot % group / COLUMN;
     t->k[c] = block + slot / group * l->k_group_bytes + in_group * ctx->k_column_bytes;
     if (l->latent)
@@ -134,7 +134,7 @@ static void unpack_int4_tile(const struct qr_tile_ctx *ctx, struct qr_kv_tile *t
 static const float *row_scales(const struct qr_tile_ctx *ctx, uint32_t pos, size_t scales)
 {
     const int32_t id = ctx->block_ids[pos / ctx->block_size - ctx->first_block];
-    const unsigned char *block = ctx->blocks + (size_t)id * ctx->layout->block_bytes;
+    const unsigned char *block = qr_kv_head_block(&ctx->kv_head, id);
     return (const float *)(const void *)(block + scales) + pos % ctx->block_size;
 }
 

@@ -12,7 +12,7 @@ static void locate_kv(struct qr_tile_ctx *ctx, const struct qr_attention_call *c
     const struct qr_kv_layout *l = &g->kv->layout;
     const struct qr_seq_blocks *used = &g->seq_blocks[item->seq];
     ctx->layout = l;
-    ctx->blocks = qr_kv_block(call->plan->kv, g->kv_group, call->args.layer, item->kv_head, 0);
+    ctx->kv_head = qr_kv_head(g->kv, call->args.layer, item->kv_head);
     ctx->block_ids = g->block_ids + used->offset;
     ctx->first_block = used->first;
     ctx->block_size = (uint32_t)l->block_size;

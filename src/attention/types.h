@@ -301,7 +301,7 @@ struct qr_tile_ctx {
     float k_scale, v_scale;
     /* keys and values */
     const struct qr_kv_layout *layout;
-    const unsigned char *blocks;           /* block 0 of the layer and head */
+    struct qr_kv_head kv_head;
     const int32_t *block_ids;              /* ids of blocks first_block, first_block + 1, ... */
     uint32_t first_block, block_size;      /* block_size in tokens */
     uint32_t end;                          /* position after the last block */

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blocks.c - block allocation, reference counts and copy-on-write. */
-/* The pool stores the blocks of one head in id order, so consecutive ids make attention stream
- * through memory. The allocator therefore continues a sequence directly after its last block where
- * possible, and otherwise places it where it has room to grow. Allocation is deterministic: the
- * same calls return the same ids. */
+/* The pool stores the blocks of one head in id order within an extent, so consecutive ids make
+ * attention stream through memory. The allocator therefore continues a sequence directly after its
+ * last block where possible, and otherwise places it where it has room to grow, in as few extents
+ * as that allows: the first use of one waits for the kernel to clear its pages. Allocation is
+ * deterministic: the same calls return the same ids. */
 #include "base/error.h"
 #include "base/handle.h"
 #include "kv/check.h"
 #include <string.h>
 
 /* First block at or after `from` that is free (want_free) or in use; n_blocks when there is none.
- * Bits beyond the last block are 0, so a run of free blocks ends there. */
+ * Bits beyond the last block are 0, so a range of free blocks ends there. */
 static uint32_t find(const struct qr_kv_group *g, uint32_t from, bool want_free)
 {
     const uint64_t invert = want_free ? 0 : ~(uint64_t)0;
@@ -28,23 +29,26 @@ static uint32_t find(const struct qr_kv_group *g, uint32_t from, bool want_free)
 }
 
 /* Free blocks with consecutive ids, [begin, end). */
-struct run {
+struct range {
     uint32_t begin, end;
 };
 
-/* First run at or after `from`; empty at n_blocks if there is none. */
-static struct run next_run(const struct qr_kv_group *g, uint32_t from)
+/* First range at or after `from`; empty at n_blocks if there is none. */
+static struct range next_range(const struct qr_kv_group *g, uint32_t from)
 {
     const uint32_t begin = find(g, from, true);
-    return (struct run){ begin, find(g, begin, false) };
+    return (struct range){ begin, find(g, begin, false) };
 }
 
-static struct run longest_run(const struct qr_kv_group *g)
+/* Of the ids below `limit`. */
+static struct range longest_range(const struct qr_kv_group *g, uint32_t limit)
 {
-    struct run best = { 0, 0 };
-    for (struct run r = next_run(g, 0); r.begin < g->n_blocks; r = next_run(g, r.end))
+    struct range best = { 0, 0 };
+    for (struct range r = next_range(g, 0); r.begin < limit; r = next_range(g, r.end)) {
+        r.end = r.end < limit ? r.end : limit;
         if (r.end - r.begin > best.end - best.begin)
             best = r;
+    }
     return best;
 }
 
@@ -58,15 +62,19 @@ static void take(struct qr_kv_group *g, uint32_t begin, uint32_t n, int32_t *blo
         blocks[i] = (int32_t)b;
     }
     g->n_free -= n;
+    const uint32_t end = (begin + n - 1) / g->extent_blocks * g->extent_blocks,
+                   used =
+                       g->n_blocks - end > g->extent_blocks ? end + g->extent_blocks : g->n_blocks;
+    g->n_used = used > g->n_used ? used : g->n_used;
 }
 
-/* Takes n blocks from several runs, long ones first. Halving the minimum length needs few passes
- * and orders the runs nearly as well as a sort, which would need memory. */
+/* Takes n blocks from several ranges, long ones first. Halving the minimum length needs few passes
+ * and orders them nearly as well as a sort, which would need memory. */
 static void take_fragmented(struct qr_kv_group *g, uint32_t longest, uint32_t n, int32_t *blocks)
 {
     for (uint32_t min_length = longest; n > 0; min_length = min_length > 1 ? min_length / 2 : 1)
-        for (struct run r = next_run(g, 0); n > 0 && r.begin < g->n_blocks;
-             r = next_run(g, r.end)) {
+        for (struct range r = next_range(g, 0); n > 0 && r.begin < g->n_blocks;
+             r = next_range(g, r.end)) {
             const uint32_t length = r.end - r.begin, m = length < n ? length : n;
             if (length < min_length)
                 continue;
@@ -76,9 +84,22 @@ static void take_fragmented(struct qr_kv_group *g, uint32_t longest, uint32_t n,
         }
 }
 
+/* Where a sequence begins with n blocks, which `longest`, the longest range, has. In extents that
+ * have been used before, if there is room to grow by half an extent, else at the next extent. In
+ * the middle of a range: this sequence and the one that ends before the range can then both grow
+ * into consecutive ids. */
+static uint32_t place(const struct qr_kv_group *g, struct range longest, uint32_t n)
+{
+    const uint32_t room = n > g->extent_blocks / 2 ? n : g->extent_blocks / 2;
+    const struct range used = longest_range(g, g->n_used);
+    if (used.end - used.begin < room && g->n_blocks - g->n_used >= n)
+        return g->n_used;
+    const struct range r = used.end - used.begin >= n ? used : longest;
+    return r.begin == 0 ? 0 : r.begin + (r.end - r.begin - n) / 2;
+}
+
 /* Takes n <= n_free blocks, the first ones directly after block `after` (-1 = none) if those are
- * free. The rest starts in the middle of the longest run: this sequence and the one that ends
- * before the run can then both grow into consecutive ids. */
+ * free. */
 static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_t *blocks)
 {
     if (after >= 0) {
@@ -90,12 +111,11 @@ static void take_blocks(struct qr_kv_group *g, int32_t after, uint32_t n, int32_
     }
     if (n == 0)
         return;
-    const struct run r = longest_run(g);
-    const uint32_t length = r.end - r.begin;
-    if (length < n)
-        take_fragmented(g, length, n, blocks);
+    const struct range longest = longest_range(g, g->n_blocks);
+    if (longest.end - longest.begin < n)
+        take_fragmented(g, longest.end - longest.begin, n, blocks);
     else
-        take(g, r.begin == 0 ? 0 : r.begin + (length - n) / 2, n, blocks);
+        take(g, place(g, longest, n), n, blocks);
 }
 
 static quire_status check_list(const struct quire_kv_cache *kv, uint32_t group, const void *list,
@@ -202,11 +222,11 @@ quire_status quire_kv_release(struct quire_kv_cache *kv, uint32_t group, const i
 /* Copies a block in all layers and heads, which the pool stores apart. */
 static void copy_block(const struct qr_kv_group *g, int32_t src, int32_t dst)
 {
-    const size_t bytes = g->layout.block_bytes, n_heads = (size_t)g->n_layers * g->n_kv_heads;
-    for (size_t h = 0; h < n_heads; h++) {
-        unsigned char *head = g->base + h * g->head_bytes;
-        memcpy(head + (size_t)dst * bytes, head + (size_t)src * bytes, bytes);
-    }
+    for (uint32_t layer = 0; layer < g->n_layers; layer++)
+        for (uint32_t head = 0; head < g->n_kv_heads; head++) {
+            const struct qr_kv_head h = qr_kv_head(g, layer, head);
+            memcpy(qr_kv_head_block(&h, dst), qr_kv_head_block(&h, src), h.block_bytes);
+        }
 }
 
 /* The result must not depend on the order of the pairs: a block is written at most once, and not

@@ -50,13 +50,13 @@ static void growing_sequences_stay_consecutive(void **state)
     quire_kv_destroy(kv);
 }
 
-static void longest_runs_first(void **state)
+static void longest_ranges_first(void **state)
 {
     (void)state;
     struct quire_kv_cache *kv = pool_of(100);
     int32_t all[100], b[60];
     kv_take(kv, 0, 100, all);
-    /* free runs: 10 .. 12, 20 .. 39, 50 .. 59, 99 */
+    /* free ranges: 10 .. 12, 20 .. 39, 50 .. 59, 99 */
     assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[10], 3, NULL));
     assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[20], 20, NULL));
     assert_status(QUIRE_OK, quire_kv_release(kv, 0, &all[50], 10, NULL));
@@ -64,9 +64,8 @@ static void longest_runs_first(void **state)
     assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, -1, 20, b, NULL));
     assert_true(b[0] == 20 && consecutive(b, 20));
     assert_status(QUIRE_OK, quire_kv_release(kv, 0, b, 20, NULL));
-    assert_status(
-        QUIRE_OK,
-        quire_kv_alloc(kv, 0, 9, 32, b, NULL)); /* 10 .. 12 follows block 9, then the longest run */
+    assert_status(QUIRE_OK, quire_kv_alloc(kv, 0, 9, 32, b,
+                                           NULL)); /* 10 .. 12 follows block 9, then the longest */
     assert_true(b[0] == 10 && consecutive(b, 3));
     assert_true(b[3] == 20 && consecutive(b + 3, 20));
     assert_true(b[23] == 50 && consecutive(b + 23, 9));
@@ -75,6 +74,57 @@ static void longest_runs_first(void **state)
     assert_true(b[0] == 59 && b[1] == 99);
     assert_int_equal(quire_kv_free_block_count(kv, 0), 0);
     quire_kv_destroy(kv);
+}
+
+/* Sequences that begin use extents in their order, two each as long as they are short. */
+static void short_sequences_share_extents(void **state)
+{
+    (void)state;
+    struct quire_kv_cache *kv = pool_of(1);
+    const int32_t n = (int32_t)kv->groups[0].extent_blocks;
+    quire_kv_destroy(kv);
+    kv = pool_of(3 * (uint32_t)n + 9);
+    const int32_t first[] = { 0, n / 2, n, n + n / 2, 2 * n, 2 * n + n / 2 };
+    int32_t b;
+    for (int i = 0; i < 6; i++) {
+        kv_take(kv, 0, 1, &b);
+        assert_int_equal(b, first[i]);
+    }
+    int32_t *many = test_malloc((size_t)n * sizeof *many);
+    kv_take(kv, 0, 9, many);
+    assert_int_equal(many[0], 3 * n); /* the last extent, of 9 blocks */
+    kv_take(kv, 0, (size_t)n / 4, many);
+    assert_true(many[0] < 3 * n && consecutive(many, (size_t)n / 4));
+    test_free(many);
+    quire_kv_destroy(kv);
+}
+
+/* Every layer and head of every block has a place of its own in the pool. */
+static void blocks_fill_the_pool(void **state)
+{
+    (void)state;
+    const uint32_t extent = 256; /* blocks of 2 KiB */
+    static const uint32_t n_blocks[] = { 1, 255, 256, 257, 512, 700 };
+    for (size_t i = 0; i < sizeof n_blocks / sizeof *n_blocks; i++) {
+        const struct quire_kv_group_config c = kv_group(QUIRE_KV_F32, 16, n_blocks[i]);
+        struct quire_kv_cache *kv = kv_make(&c, 1, 16, NULL);
+        const struct qr_kv_group *g = &kv->groups[0];
+        assert_int_equal(g->extent_blocks, extent);
+        const size_t n = (size_t)n_blocks[i] * g->n_layers * g->n_kv_heads;
+        assert_int_equal(n * g->layout.block_bytes, kv->pool_bytes);
+        bool *seen = test_calloc(n, sizeof *seen);
+        for (size_t k = 0; k < n; k++) {
+            const size_t at = (size_t)(qr_kv_block(kv, 0, (uint32_t)(k % g->n_layers),
+                                                   (uint32_t)(k / g->n_layers % g->n_kv_heads),
+                                                   (int32_t)(k / g->n_layers / g->n_kv_heads)) -
+                                       kv->pool);
+            assert_int_equal(at % g->layout.block_bytes, 0);
+            assert_true(at / g->layout.block_bytes < n && !seen[at / g->layout.block_bytes]);
+            seen[at / g->layout.block_bytes] = true;
+        }
+        test_free(seen);
+        quire_kv_destroy(kv);
+    }
 }
 
 static void same_calls_same_ids(void **state)
@@ -415,7 +465,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whole_pool_is_in_order),
         cmocka_unit_test(growing_sequences_stay_consecutive),
-        cmocka_unit_test(longest_runs_first),
+        cmocka_unit_test(longest_ranges_first),
+        cmocka_unit_test(short_sequences_share_extents),
+        cmocka_unit_test(blocks_fill_the_pool),
         cmocka_unit_test(same_calls_same_ids),
         cmocka_unit_test(failures_change_nothing),
         cmocka_unit_test(freed_twice_in_one_call),
