@@ -10,6 +10,7 @@ set(QUIRE_FLAGS_avx512_amx ${QUIRE_FLAGS_avx512_bf16} -mamx-tile -mamx-bf16 -mam
 set(QUIRE_FLAGS_neon -march=armv8-a)
 set(QUIRE_FLAGS_neon_dotprod -march=armv8.2-a+dotprod)
 set(QUIRE_FLAGS_neon_i8mm -march=armv8.2-a+dotprod+i8mm)
+set(QUIRE_FLAGS_sve256 -march=armv8.2-a+dotprod+i8mm+sve -msve-vector-bits=256)
 
 # Fuzzing needs neither instrumented kernels nor many levels, which take clang minutes: kerncheck checks their accesses
 # by guard pages.
@@ -77,4 +78,5 @@ elseif(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
   quire_isa(neon neon)
   quire_isa(neon_dotprod neon/dotprod)
   quire_isa(neon_i8mm neon/i8mm)
+  quire_isa(sve256 sve256)
 endif()

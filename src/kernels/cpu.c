@@ -21,6 +21,8 @@ static const struct {
     { QR_CPU_NEON, "Advanced SIMD" },
     { QR_CPU_DOTPROD, "dotprod" },
     { QR_CPU_I8MM, "i8mm" },
+    { QR_CPU_SVE_I8MM, "SVE with i8mm" },
+    { QR_CPU_SVE_256_BITS, "an SVE vector length of 256 bits" },
 };
 
 void qr_cpu_feature_names(uint32_t bits, char *out, size_t out_size)
@@ -136,12 +138,25 @@ const char *qr_cpu_brand(void)
 #elif defined(__aarch64__)
 #include <sys/auxv.h>
 
+/* Vector length of SVE for this thread, in bytes; the CPU must have SVE. An instruction word,
+ * because this file is compiled for CPUs without SVE. */
+static uint64_t sve_bytes(void)
+{
+    register uint64_t bytes __asm__("x0");
+    __asm__ volatile(".inst 0x04bf5020" : "=r"(bytes)); /* rdvl x0, #1 */
+    return bytes;
+}
+
 uint32_t qr_cpu_features(void)
 {
     const unsigned long hwcap = getauxval(AT_HWCAP), hwcap2 = getauxval(AT_HWCAP2);
-    uint32_t features = hwcap & (1ul << 1) ? QR_CPU_NEON : 0; /* HWCAP_ASIMD */
-    features |= hwcap & (1ul << 20) ? QR_CPU_DOTPROD : 0;     /* HWCAP_ASIMDDP */
-    features |= hwcap2 & (1ul << 13) ? QR_CPU_I8MM : 0;       /* HWCAP2_I8MM */
+    uint32_t features = hwcap & (1ul << 1) ? QR_CPU_NEON : 0;  /* HWCAP_ASIMD */
+    features |= hwcap & (1ul << 20) ? QR_CPU_DOTPROD : 0;      /* HWCAP_ASIMDDP */
+    features |= hwcap2 & (1ul << 13) ? QR_CPU_I8MM : 0;        /* HWCAP2_I8MM */
+    if (hwcap & (1ul << 22)) {                                 /* HWCAP_SVE */
+        features |= hwcap2 & (1ul << 9) ? QR_CPU_SVE_I8MM : 0; /* HWCAP2_SVEI8MM */
+        features |= sve_bytes() == 32 ? QR_CPU_SVE_256_BITS : 0;
+    }
     return features;
 }
 

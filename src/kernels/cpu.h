@@ -20,6 +20,10 @@ enum qr_cpu_feature {
     QR_CPU_NEON = 1 << 8, /* Advanced SIMD of aarch64 */
     QR_CPU_DOTPROD = 1 << 9,
     QR_CPU_I8MM = 1 << 10,
+    QR_CPU_SVE_I8MM = 1 << 11, /* SVE and its i8mm */
+    /* Vectors of SVE have 256 bits. The length is a setting of each thread, which the threads it
+     * creates inherit: quire assumes that of the thread which asks first for all. */
+    QR_CPU_SVE_256_BITS = 1 << 12,
 };
 
 /* Returns all features but QR_CPU_AMX_PERMITTED, which a process may gain later. */

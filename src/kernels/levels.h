@@ -37,7 +37,8 @@
     X(generic, NONE, 0, NULL, NULL, __VA_ARGS__)                                                   \
     X(neon, generic, QR_CPU_NEON, NULL, NULL, __VA_ARGS__)                                         \
     X(neon_dotprod, neon, QR_CPU_DOTPROD, NULL, NULL, __VA_ARGS__)                                 \
-    X(neon_i8mm, neon_dotprod, QR_CPU_I8MM, NULL, NULL, __VA_ARGS__)
+    X(neon_i8mm, neon_dotprod, QR_CPU_I8MM, NULL, NULL, __VA_ARGS__)                               \
+    X(sve256, neon_i8mm, QR_CPU_SVE_I8MM | QR_CPU_SVE_256_BITS, NULL, NULL, __VA_ARGS__)
 #else
 #define QR_LEVELS(X, ...) X(generic, NONE, 0, NULL, NULL, __VA_ARGS__)
 #endif

@@ -192,7 +192,9 @@ static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 #endif
 }
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return vi32_dot_w8(acc, w, a); }
-/* dot product with lane `lane` (0 .. 3) of a in every lane */
+/* the 16 bytes at p in every 16-byte lane */
+static inline vi32 vi32_load_16(const void *p) { return vi32_load(p); }
+/* dot product with lane `lane` (0 .. 3) of a of vi32_load_16 in every lane */
 #define VI32_LANES 1
 static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
 {

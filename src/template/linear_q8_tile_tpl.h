@@ -201,7 +201,7 @@ QR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows,
     QR_UNROLL_16 (int s = s0; s < s0 + n; s += 4) {
         vi32 q[LINEAR_Q8_MAX_ROWS];
         QR_UNROLL_16 (int r = 0; r < rows; r++)
-            q[r] = vi32_load(a[(size_t)r * stride].q + 4 * s);
+            q[r] = vi32_load_16(a[(size_t)r * stride].q + 4 * s);
         QR_UNROLL_16 (int lane = 0; lane < 4; lane++)
             QR_UNROLL_16 (int v = 0; v < vecs; v++) {
                 const vi32 codes = linear_q8_codes(kind, f, w, v, s + lane);

@@ -17,10 +17,11 @@ import sys
 
 MAX_COLUMNS = 100
 MAX_FILE_LINES = 500
-KERNELS = {"generic", "avx2", "avx512", "neon", "template", "simd"}  # may include each other
+KERNELS = {"generic", "avx2", "avx512", "neon", "sve256", "template", "simd"}  # may include each other
 # Declared through a list: kernels in src/kernels, model families in src/model/arch/families.h, output formats in
 # src/chat_format/output/formats/formats.h.
-LISTED = ("src/generic/", "src/avx2/", "src/avx512/", "src/neon/", "src/model/arch/", "src/chat_format/output/formats/")
+LISTED = ("src/generic/", "src/avx2/", "src/avx512/", "src/neon/", "src/sve256/", "src/model/arch/",
+          "src/chat_format/output/formats/")
 
 # Implements the header of another source in builds without the dependency.
 VARIANTS = {"src/linear/onednn_none.c": "src/linear/onednn_shim.h"}
