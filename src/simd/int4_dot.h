@@ -16,7 +16,11 @@ static inline vi32 int4_low(const uint8_t *levels, vi32 bytes)
 }
 static inline vi32 int4_high(const uint8_t *levels, vi32 bytes)
 {
+#if defined(VI32_SHR_BYTES)
+    return vi32_lut16(levels, vi32_shr_bytes(bytes, 4));
+#else
     return vi32_lut16(levels, vi32_and(vi32_shr(bytes, 4), vi32_set1(0x0f0f0f0f)));
+#endif
 }
 
 #if defined(VEC_NEON)

@@ -78,6 +78,12 @@ static inline vi32 vi32_shr(vi32 a, int n)
 {
     return vreinterpretq_s32_u32(vshlq_u32(vreinterpretq_u32_s32(a), vdupq_n_s32(-n)));
 }
+/* the same for each byte */
+#define VI32_SHR_BYTES 1
+static inline vi32 vi32_shr_bytes(vi32 a, int n)
+{
+    return vreinterpretq_s32_u8(vshlq_u8(vreinterpretq_u8_s32(a), vdupq_n_s8((int8_t)-n)));
+}
 static inline vi32 vi32_sar(vi32 a, int n) { return vshlq_s32(a, vdupq_n_s32(-n)); }
 static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return vshlq_s32(a, n); }
 static inline int32_t vi32_total(vi32 a) { return vaddvq_s32(a); }
@@ -170,6 +176,15 @@ static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
     (void)stride; /* there is one lane */
     vst1q_u8(p, vreinterpretq_u8_s32(v));
 }
+/* the values of pairs of bf16: the lower half of a lane is the even one */
+static inline __attribute__((always_inline)) vf32 vf32_even_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_shl(pair, 16));
+}
+static inline __attribute__((always_inline)) vf32 vf32_odd_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000)));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {
@@ -180,6 +195,8 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
  * 127. u7: w is 0 .. 127. w8: w is any byte, the weight plus VI32_W8_OFFSET: unsigned with offset
  * 128, or signed with offset 0, depending on the instructions. */
 enum { VI32_W8_OFFSET = 0 };
+/* conversions from integers take twice the time of additions, or more */
+#define VI32_SLOW_CONVERT 1
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {
     const int8x16_t x = vreinterpretq_s8_s32(w), y = vreinterpretq_s8_s32(a);
@@ -221,6 +238,11 @@ static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
 static inline vi32 vi32_matrix(vi32 acc, vi32 w, vi32 a)
 {
     return vmmlaq_s32(acc, vreinterpretq_s8_s32(w), vreinterpretq_s8_s32(a));
+}
+/* lanes a b a b ... */
+static inline vi32 vi32_set1_pair(uint32_t a, uint32_t b)
+{
+    return vreinterpretq_s32_u64(vdupq_n_u64(a | (uint64_t)b << 32));
 }
 /* 8 bytes at a, then 8 bytes at b */
 static inline vi32 vi32_load_8_8(const void *a, const void *b)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define VEC_SVE       1
 #define VEC_SVE_FIXED __attribute__((arm_sve_vector_bits(__ARM_FEATURE_SVE_BITS)))
 typedef svfloat32_t vf32 VEC_SVE_FIXED;
 typedef svint32_t vi32 VEC_SVE_FIXED;
@@ -45,8 +46,16 @@ static inline vf32 vf32_div(vf32 a, vf32 b) { return a / b; }
 static inline vf32 vf32_max(vf32 a, vf32 b) { return svsel_f32(svcmpgt_f32(VEC_ALL, a, b), a, b); }
 static inline float vf32_top(vf32 a) { return svmaxv_f32(VEC_ALL, a); } /* none is NaN */
 static inline vf32 vf32_min(vf32 a, vf32 b) { return svsel_f32(svcmplt_f32(VEC_ALL, a, b), a, b); }
-/* a * b + c and c - a * b, rounded once */
-static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c) { return svmla_f32_x(VEC_ALL, c, a, b); }
+/* a * b + c and c - a * b, rounded once. With VEC_SVE_SUMS the result takes the register of c:
+ * else gcc lets some results of a long loop take that of a factor, and copies the factor first. */
+static inline vf32 vf32_fma(vf32 a, vf32 b, vf32 c)
+{
+#if defined(VEC_SVE_SUMS)
+    return svmla_f32_m(VEC_ALL, c, a, b);
+#else
+    return svmla_f32_x(VEC_ALL, c, a, b);
+#endif
+}
 static inline vf32 vf32_fnma(vf32 a, vf32 b, vf32 c) { return svmls_f32_x(VEC_ALL, c, a, b); }
 static inline vf32 vf32_load_bf16(const uint16_t *p)
 {
@@ -56,6 +65,10 @@ static inline vf32 vf32_load_f16(const uint16_t *p) /* the conversion reads the 
 {
     return svcvt_f32_f16_x(VEC_ALL, svreinterpret_f16_u32(svld1uh_u32(VEC_ALL, p)));
 }
+
+/* Makes the address of a broadcast a single register. From the sum of two registers gcc loads into a
+ * general register, whose move to a vector takes the one pipe for multiplications of integers. */
+#define VEC_BROADCAST_AT(p) __asm__("" : "+r"(p))
 
 /* ---- comparison and selection */
 static inline vm32 vf32_lt(vf32 a, vf32 b) { return svcmplt_f32(VEC_ALL, a, b); }
@@ -87,6 +100,13 @@ static inline vi32 vi32_shr(vi32 a, int n)
 {
     const vec_u32 bits = svreinterpret_u32_s32(a), shifted = bits >> n;
     return svreinterpret_s32_u32(shifted);
+}
+/* the same for each byte */
+#define VI32_SHR_BYTES 1
+static inline vi32 vi32_shr_bytes(vi32 a, int n)
+{
+    const vec_u8 bytes = svreinterpret_u8_s32(a), shifted = bytes >> n;
+    return svreinterpret_s32_u8(shifted);
 }
 static inline vi32 vi32_sar(vi32 a, int n) { return a >> n; }
 static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return a << n; }
@@ -192,6 +212,27 @@ static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
     for (size_t i = 0; i < VF32_N / 4; i++, rest = svext_u8(rest, rest, 16))
         svst1_u8(svptrue_pat_b8(SV_VL16), p + i * stride, rest);
 }
+/* the values of pairs of bf16: the lower half of a lane is the even one */
+static inline vf32 vf32_even_bf16(vi32 pair) /* one shift starts per cycle, but two trn */
+{
+    return svreinterpret_f32_u16(svtrn1_u16(svdup_n_u16(0), svreinterpret_u16_s32(pair)));
+}
+static inline vf32 vf32_odd_bf16(vi32 pair)
+{
+    return svreinterpret_f32_u16(svtrn2_u16(svdup_n_u16(0), svreinterpret_u16_s32(pair)));
+}
+/* the upper halves of both: of `even` in the lower half of each lane, of `odd` in the upper */
+static inline vi32 vi32_high_halves(vi32 even, vi32 odd)
+{
+    return svreinterpret_s32_s16(
+        svtrn2_s16(svreinterpret_s16_s32(even), svreinterpret_s16_s32(odd)));
+}
+/* byte i of each lane */
+static inline vi32 vi32_byte(vi32 a, int i)
+{
+    const svuint32_t at = svindex_u32(0xffffff00u | (uint32_t)i, 4); /* 0xff is no index */
+    return svreinterpret_s32_u8(svtbl_u8(vec_bytes(a), svreinterpret_u8_u32(at)));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {
@@ -202,6 +243,8 @@ static inline void vf32_store_high(uint16_t *p, vf32 v)
  * 127. u7: w is 0 .. 127. w8: w is any byte, the weight plus VI32_W8_OFFSET: unsigned with offset
  * 128, or signed with offset 0, depending on the instructions. */
 enum { VI32_W8_OFFSET = 0 };
+/* conversions from integers take twice the time of additions, or more */
+#define VI32_SLOW_CONVERT 1
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a)
 {
     return svdot_s32(acc, vec_signed_bytes(w), vec_signed_bytes(a));
@@ -239,6 +282,14 @@ static inline vi32 vi32_dot_lane(vi32 acc, vi32 w, vi32 a, int lane)
 static inline vi32 vi32_matrix(vi32 acc, vi32 w, vi32 a)
 {
     return svmmla_s32(acc, vec_signed_bytes(w), vec_signed_bytes(a));
+}
+/* lanes a b a b ... Opaque to the compiler: copies of a vector would take the pipes of products, a
+ * broadcast from a general register does not. */
+static inline vi32 vi32_set1_pair(uint32_t a, uint32_t b)
+{
+    uint64_t pair = a | (uint64_t)b << 32;
+    __asm__ volatile("" : "+r"(pair));
+    return svreinterpret_s32_u64(svdup_n_u64(pair));
 }
 /* 8 bytes at a, then 8 bytes at b, in every 16-byte lane */
 static inline vi32 vi32_load_8_8(const void *a, const void *b)

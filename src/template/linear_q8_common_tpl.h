@@ -14,6 +14,11 @@ enum {
      * that multiply both at once. */
     LINEAR_Q8_PANEL_IS_PAIR = LINEAR_Q8_PANELS == 1 && LINEAR_Q8_VECS == 2,
     LINEAR_Q8_PAIR_ROWS = 4,
+#if defined(VI32_MATRIX)
+    LINEAR_Q8_PAIR_IS_EVEN = LINEAR_Q8_PANEL_IS_PAIR,
+#else
+    LINEAR_Q8_PAIR_IS_EVEN = 0,
+#endif
 };
 
 /* Bits of the largest unpacked code. */
@@ -65,7 +70,7 @@ QR_INLINE size_t linear_q8_pair_max(struct qr_panel_format f)
     return f.low_bits == 8 ? 2 * LINEAR_Q8_PAIR_ROWS : LINEAR_Q8_PAIR_ROWS;
 #else
     (void)f;
-    return LINEAR_Q8_PAIR_ROWS;
+    return LINEAR_Q8_PAIR_IS_EVEN ? 2 * LINEAR_Q8_PAIR_ROWS : LINEAR_Q8_PAIR_ROWS;
 #endif
 }
 

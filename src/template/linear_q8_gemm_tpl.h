@@ -42,7 +42,17 @@ QR_INLINE size_t linear_q8_tile_rows(int kind)
     return (kind & ~LINEAR_Q8_MIN) == LINEAR_Q8_PAIRS * 8 ? LINEAR_Q8_SUM_ROWS : LINEAR_Q8_ROWS;
 }
 
-/* m > linear_q8_skinny_max rows, divided evenly into tiles, each at least half of the largest. */
+/* Rows of the next of n tiles when m rows remain, which are divided evenly. */
+QR_INLINE size_t linear_q8_share(size_t m, size_t n)
+{
+#if defined(VI32_MATRIX) /* products take two rows: the last tile alone may have an odd one */
+    return n > 1 ? (m / n + 1) & ~(size_t)1 : m;
+#else
+    return m / n;
+#endif
+}
+
+/* m > linear_q8_skinny_max rows in tiles, each at least half of the largest. */
 #define LINEAR_Q8_TILES(name, kind)                                                                \
     static __attribute__((noinline, unused)) void linear_q8_tiles_##name(                          \
         struct linear_q8_group_args t, size_t m)                                                   \
@@ -50,7 +60,7 @@ QR_INLINE size_t linear_q8_tile_rows(int kind)
         const struct qr_panel_format f = { 0 };                                                    \
         const size_t most = linear_q8_tile_rows(kind);                                             \
         for (size_t n = (m + most - 1) / most; n > 0; n--) {                                       \
-            const size_t rows = m / n;                                                             \
+            const size_t rows = linear_q8_share(m, n);                                             \
             prefetch_outputs(&t, rows);                                                            \
             switch (rows) {                                                                        \
                 LINEAR_Q8_CASES(kind)                                                              \
@@ -166,6 +176,28 @@ QR_INLINE void linear_q8_unpack_signs(struct qr_panel_format f, const uint8_t *b
 }
 #endif
 
+#if defined(VI32_MATRIX)
+/* Unpacks the codes of the group whose first block is at `body`, zipped as matrix products take
+ * them. */
+QR_INLINE void linear_q8_unpack_matrix(struct qr_panel_format f, const uint8_t *body,
+                                       size_t n_blocks, struct linear_codes *codes)
+{
+    const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
+    for (size_t x = 0; x < QR_CACHE_LINE_BYTES; x += 4 * VF32_N) {
+        struct linear_q8_weights w = { { body + x }, { linear_load_delta(f, body + x) } };
+        for (size_t b = 0; b < n_blocks; b++, w.at[0] += qr_panel_block_bytes(f)) {
+            QR_UNROLL_16 (int s = 0; s < 8; s += 2) {
+                vi32 code[2];
+                linear_q8_matrix_codes(kind, f, &w, 0, s, code);
+                vi32_store(&codes->step[8 * b + (size_t)s][x], code[0]);
+                vi32_store(&codes->step[8 * b + (size_t)s + 1][x], code[1]);
+            }
+            w.delta[0] = vi32_shr(w.delta[0], 4); /* four entries per block */
+        }
+    }
+}
+#endif
+
 /* Unpacks the codes of the group whose first block is at `body`; first as above. */
 QR_INLINE void linear_q8_unpack_panel(struct qr_panel_format f, const uint8_t *body,
                                       size_t n_blocks, struct linear_q8_unpacked *u, int32_t *first)
@@ -178,7 +210,11 @@ QR_INLINE void linear_q8_unpack_panel(struct qr_panel_format f, const uint8_t *b
 #else
     (void)first;
 #endif
+#if defined(VI32_MATRIX)
+    linear_q8_unpack_matrix(f, body, n_blocks, &u->codes);
+#else
     linear_unpack_codes(f, VI32_W8_OFFSET == 0, body, n_blocks, &u->codes);
+#endif
 }
 
 /* Unpacks nb blocks of the LINEAR_Q8_PANELS panels at `group`, and points p to them. */

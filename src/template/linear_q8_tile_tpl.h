@@ -95,16 +95,52 @@ QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f,
     return vi32_load(w->at[v] + (size_t)s * linear_q8_step_bytes(kind));
 }
 
+/* Whether integer dot products count an offset of the codes. */
+QR_INLINE bool linear_q8_has_offset(int kind)
+{
+    return kind & LINEAR_Q8_FULL ? VI32_W8_OFFSET != 0 : !(kind & LINEAR_Q8_MIN);
+}
+
+#if defined(VI32_SLOW_CONVERT)
+/* Sums start from the bits of 1.5 * 2^23: as they are below 2^22, the float with the bits of the
+ * result is 1.5 * 2^23 plus the sum, exactly. */
+enum { LINEAR_Q8_FLOAT_BITS = 0x4b400000 };
+QR_INLINE vf32 linear_q8_sum_f32(vi32 sum)
+{
+    return vf32_sub(vf32_bits(sum), vf32_set1(0x1.8p23f));
+}
+
+/* Initial value of an integer dot product: minus the offset, 2^shift, times the sum of the
+ * activations. */
+QR_INLINE uint32_t linear_q8_start_bits(int kind, const struct qr_q8_block *a, int half, int shift)
+{
+    if (!linear_q8_has_offset(kind))
+        return LINEAR_Q8_FLOAT_BITS;
+    uint32_t minus = (uint32_t)(kind & LINEAR_Q8_SUB16 && !half ? a->neg_half_sum : a->neg_sum);
+    if (half)
+        minus -= (uint32_t)a->neg_half_sum;
+    return (minus << shift) + LINEAR_Q8_FLOAT_BITS;
+}
+QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, int shift)
+{
+    return vi32_set1((int32_t)linear_q8_start_bits(kind, a, half, shift));
+}
+typedef int linear_q8_shift;
+#else
+QR_INLINE vf32 linear_q8_sum_f32(vi32 sum) { return vf32_from_i32(sum); }
+
 /* Initial value of an integer dot product: minus the offset times the sum of the activations. */
 QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, vi32 shift)
 {
-    if (kind & LINEAR_Q8_FULL ? VI32_W8_OFFSET == 0 : kind & LINEAR_Q8_MIN)
+    if (!linear_q8_has_offset(kind))
         return vi32_zero();
     vi32 minus = vi32_set1(kind & LINEAR_Q8_SUB16 && !half ? a->neg_half_sum : a->neg_sum);
     if (half)
         minus = vi32_sub(minus, vi32_set1(a->neg_half_sum));
     return vi32_shl_each(minus, shift);
 }
+typedef vi32 linear_q8_shift;
+#endif
 
 #if defined(VI32_PAIRS)
 /* Steps s0 .. s0 + n - 1 of vectors v0 .. v0 + nv - 1, whose 16-bit products fit one sum. */
@@ -211,44 +247,60 @@ QR_INLINE void linear_q8_dot_lanes(int kind, struct qr_panel_format f, int rows,
         LINEAR_LOAD_BARRIER;
     }
 }
+#define linear_q8_dot linear_q8_dot_lanes
+#endif
+
 #if defined(VI32_MATRIX)
-/* The same by matrix products: two rows of activations, two of weights, eight k. */
+/* Codes of steps s and s + 1 as operands of matrix products. Unpacked codes are in this order. */
+QR_INLINE void linear_q8_matrix_codes(int kind, struct qr_panel_format f,
+                                      const struct linear_q8_weights *w, int v, int s, vi32 code[2])
+{
+    const vi32 a = linear_q8_codes(kind, f, w, v, s), b = linear_q8_codes(kind, f, w, v, s + 1);
+    code[0] = kind & LINEAR_Q8_PACKED ? vi32_zip_lo(a, b) : a;
+    code[1] = kind & LINEAR_Q8_PACKED ? vi32_zip_hi(a, b) : b;
+}
+
+/* Integer dot products of sub-block `half` by matrix products: two rows of activations, two of
+ * weights, eight k. An odd last row is paired with itself. */
 QR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows, int vecs,
                                     const struct linear_q8_weights *w, const struct qr_q8_block *a,
-                                    size_t stride, int s0, int n, struct linear_q8_sums *sum)
+                                    size_t stride, int half, int shift, struct linear_q8_sums *sum)
 {
+    const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
     vi32 lo[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS], hi[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
-    if (rows == 1) {
-        linear_q8_dot_lanes(kind, f, rows, vecs, w, a, stride, s0, n, sum);
-        return;
-    }
-    QR_UNROLL_16 (int s = s0; s < s0 + n; s += 2) {
-        vi32 q[LINEAR_Q8_MAX_ROWS];
-        QR_UNROLL_16 (int r = 0; r < rows; r += 2) /* an odd last row is paired with itself */
-            q[r] = vi32_load_8_8(a[(size_t)r * stride].q + 4 * s,
-                                 a[(size_t)(r + 1 < rows ? r + 1 : r) * stride].q + 4 * s);
+    QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
+        const struct qr_q8_block *b = a + (size_t)r * stride, *c = r + 1 < rows ? b + stride : b;
+        const uint32_t first = linear_q8_start_bits(kind, b, half, shift),
+                       second = linear_q8_start_bits(kind, c, half, shift);
         QR_UNROLL_16 (int v = 0; v < vecs; v++) {
-            const vi32 c0 = linear_q8_codes(kind, f, w, v, s),
-                       c1 = linear_q8_codes(kind, f, w, v, s + 1);
-            const vi32 w01 = vi32_zip_lo(c0, c1), w23 = vi32_zip_hi(c0, c1);
+            lo[r][v] = vi32_set1_pair(first, second);
+            hi[r][v] = vi32_set1_pair(first, second);
+        }
+    }
+    QR_UNROLL_16 (int s = half * steps; s < (half + 1) * steps; s += 2) {
+        vi32 q[LINEAR_Q8_MAX_ROWS];
+        QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
+            const struct qr_q8_block *b = a + (size_t)r * stride,
+                                     *c = r + 1 < rows ? b + stride : b;
+            q[r] = vi32_load_8_8(b->q + 4 * s, c->q + 4 * s);
+        }
+        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
+            vi32 code[2];
+            linear_q8_matrix_codes(kind, f, w, v, s, code);
             QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
-                lo[r][v] = vi32_matrix(s == s0 ? vi32_zero() : lo[r][v], w01, q[r]);
-                hi[r][v] = vi32_matrix(s == s0 ? vi32_zero() : hi[r][v], w23, q[r]);
+                lo[r][v] = vi32_matrix(lo[r][v], code[0], q[r]);
+                hi[r][v] = vi32_matrix(hi[r][v], code[1], q[r]);
             }
         }
         LINEAR_LOAD_BARRIER;
     }
     QR_UNROLL_16 (int v = 0; v < vecs; v++)
         QR_UNROLL_16 (int r = 0; r < rows; r += 2) {
-            sum->v[r][v] = vi32_add(sum->v[r][v], vi32_even(lo[r][v], hi[r][v]));
+            sum->v[r][v] = vi32_even(lo[r][v], hi[r][v]);
             if (r + 1 < rows)
-                sum->v[r + 1][v] = vi32_add(sum->v[r + 1][v], vi32_odd(lo[r][v], hi[r][v]));
+                sum->v[r + 1][v] = vi32_odd(lo[r][v], hi[r][v]);
         }
 }
-#define linear_q8_dot linear_q8_dot_matrix
-#else
-#define linear_q8_dot linear_q8_dot_lanes
-#endif
 #endif
 
 /* out - min * d * the sum of q: of half `half` with SUB16, else of the block. */
@@ -266,8 +318,8 @@ QR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half
 /* Sub-block `half` of a block: integer dot products, then the two float operations of N2. */
 QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
                              const struct linear_q8_tile_args *p, const struct linear_q8_weights *w,
-                             const struct qr_q8_block *a, int half, const float *scale, vi32 shift,
-                             vf32 (*acc)[LINEAR_Q8_VECS])
+                             const struct qr_q8_block *a, int half, const float *scale,
+                             linear_q8_shift shift, vf32 (*acc)[LINEAR_Q8_VECS])
 {
     enum { MIN_AT = 16 * LINEAR_SCALES_LD };
     const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
@@ -285,7 +337,12 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
         }
         linear_q8_dot_signs(kind, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
     }
-    if (!pairs && !signs) {
+#if defined(VI32_MATRIX)
+    if (rows > 1) {
+        linear_q8_dot_matrix(kind, f, rows, vecs, w, a, p->q_stride, half, shift, &sum);
+    } else
+#endif
+        if (!pairs && !signs) {
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
@@ -310,7 +367,7 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
             const vf32 dw = vf32_load(scale + v * VF32_N);
             float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
             vf32 out = in_regs ? acc[r][v] : vf32_load(at);
-            out = vf32_fma(vf32_from_i32(sum.v[r][v]), vf32_mul(dw, d), out);
+            out = vf32_fma(linear_q8_sum_f32(sum.v[r][v]), vf32_mul(dw, d), out);
             if (kind & LINEAR_Q8_MIN)
                 out = linear_q8_sub_min(kind, b, half, vf32_load(scale + MIN_AT + v * VF32_N), out);
             if (in_regs)
@@ -327,7 +384,11 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
 {
     const size_t block =
         kind & LINEAR_Q8_PACKED ? qr_panel_block_bytes(f) : 8 * linear_q8_step_bytes(kind);
+#if defined(VI32_SLOW_CONVERT)
+    const int shift = p->offset_shift;
+#else
     const vi32 shift = vi32_set1(p->offset_shift);
+#endif
     const struct qr_q8_block *a = p->q;
     const uint8_t *next = p->next;
     struct linear_q8_weights w;

@@ -75,19 +75,26 @@ QR_INLINE void linear_q8_skinny_rows(struct qr_panel_format f, struct linear_q8_
     }
 }
 
-/* The same for two vectors. If they are one panel, up to four rows are multiplied at once. A
- * separate function: with the number of vectors as an argument gcc no longer splits p into scalars,
+/* The same for two vectors. If they are one panel, up to four rows are multiplied at once, by
+ * matrix products up to eight. A separate function: with the number of vectors as an argument gcc no longer splits p into scalars,
  * and every group waits for a copy of it. */
 QR_INLINE void linear_q8_pair_rows(struct qr_panel_format f, struct linear_q8_tile_args p, size_t m)
 {
     const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
     while (m > 0) {
-        const size_t rows = LINEAR_Q8_PANEL_IS_PAIR ? (m > LINEAR_Q8_PAIR_ROWS ? (m + 1) / 2 : m)
-                            : m > 1                 ? m & ~(size_t)1
-                                                    : 1;
+        const size_t rows = LINEAR_Q8_PAIR_IS_EVEN ? (m > LINEAR_Q8_PAIR_ROWS ? m & ~(size_t)1 : m)
+                            : LINEAR_Q8_PANEL_IS_PAIR ? (m > LINEAR_Q8_PAIR_ROWS ? (m + 1) / 2 : m)
+                            : m > 1                   ? m & ~(size_t)1
+                                                      : 1;
         switch (rows) {
+#if defined(VI32_MATRIX)
+        case 8:
+            if (LINEAR_Q8_PANEL_IS_PAIR)
+                linear_q8_tile(kind, f, 8, 2, &p);
+            break;
+#endif
         case 6:
-            if (linear_q8_pairs_panels(f, 6))
+            if (LINEAR_Q8_PAIR_IS_EVEN || linear_q8_pairs_panels(f, 6))
                 linear_q8_tile(kind, f, 6, 2, &p);
             break;
         case 4:

@@ -74,6 +74,10 @@ QR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
     if (one_step)
         return vi32_lut64(vi32_load(one_step), v);
 #endif
+#if defined(VI32_SHR_BYTES)
+    if (at + bits == 8 && !to)
+        return vi32_shr_bytes(v, at);
+#endif
     return vi32_and(linear_shift(v, at - to), linear_bytes(((1 << bits) - 1) << to));
 }
 
