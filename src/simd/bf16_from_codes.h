@@ -71,6 +71,18 @@ BF16_INLINE struct bf16_pairs bf16_from_fp8_e5m2(const uint8_t *p)
     return bf16_from_fp8(p, &format_e5m2);
 }
 
+#if defined(VEC_SVE)
+/* Signed byte `deep` of each lane as the bits of an f32, whose lower half is 0. The conversion from
+ * integers takes two operations of one pipe: b + 128 in the last byte of 2^23 is 2^23 + 128 + b. */
+static inline vi32 unpack_byte(vi32 lanes, int deep)
+{
+    const vi32 magic = vi32_bits(vf32_set1(0x1p23f));
+    const vi32 bits =
+        vi32_or(vi32_byte(vi32_xor(lanes, vi32_set1((int32_t)0x80808080)), deep), magic);
+    return vi32_bits(vf32_sub(vf32_bits(bits), vf32_set1(0x1p23f + 128)));
+}
+static inline vi32 unpack_pair(vi32 even, vi32 odd) { return vi32_high_halves(even, odd); }
+#else
 /* Signed byte `deep` of each lane as the bits of an f32, whose lower half is 0. */
 static inline vi32 unpack_byte(vi32 lanes, int deep)
 {
@@ -80,6 +92,7 @@ static inline vi32 unpack_byte(vi32 lanes, int deep)
 
 /* The upper halves of two vectors: `even` in the lower half of each lane, `odd` in the upper. */
 static inline vi32 unpack_pair(vi32 even, vi32 odd) { return vi32_or(vi32_shr(even, 16), odd); }
+#endif
 
 BF16_INLINE struct bf16_pairs bf16_from_int8(const uint8_t *p)
 {

@@ -162,6 +162,15 @@ static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
     _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(v));
     _mm_storeu_si128((__m128i *)(p + stride), _mm256_extracti128_si256(v, 1));
 }
+/* the values of pairs of bf16: the lower half of a lane is the even one */
+static inline __attribute__((always_inline)) vf32 vf32_even_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_shl(pair, 16));
+}
+static inline __attribute__((always_inline)) vf32 vf32_odd_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000)));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {

@@ -150,6 +150,15 @@ static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
     _mm_storeu_si128((__m128i *)(p + 2 * stride), _mm512_extracti32x4_epi32(v, 2));
     _mm_storeu_si128((__m128i *)(p + 3 * stride), _mm512_extracti32x4_epi32(v, 3));
 }
+/* the values of pairs of bf16: the lower half of a lane is the even one */
+static inline __attribute__((always_inline)) vf32 vf32_even_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_shl(pair, 16));
+}
+static inline __attribute__((always_inline)) vf32 vf32_odd_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000)));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {

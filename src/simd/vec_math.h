@@ -57,9 +57,8 @@ static inline vf32 vf32_tanh(vf32 x)
 /* acc + a.odd * b.odd, then + a.even * b.even: the low half of a lane is the even bf16 */
 static inline vf32 vf32_dot_bf16(vf32 acc, vi32 a, vi32 b)
 {
-    const vi32 high = vi32_set1((int32_t)0xffff0000);
-    acc = vf32_fma(vf32_bits(vi32_and(a, high)), vf32_bits(vi32_and(b, high)), acc);
-    return vf32_fma(vf32_bits(vi32_shl(a, 16)), vf32_bits(vi32_shl(b, 16)), acc);
+    acc = vf32_fma(vf32_odd_bf16(a), vf32_odd_bf16(b), acc);
+    return vf32_fma(vf32_even_bf16(a), vf32_even_bf16(b), acc);
 }
 
 /* stores v rounded to bf16 (nearest even) and returns the rounded values */

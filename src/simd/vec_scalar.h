@@ -274,6 +274,12 @@ static inline void vi32_store_lanes(uint8_t *p, size_t stride, vi32 v)
     (void)stride; /* there is one lane */
     memcpy(p, v.v, sizeof v.v);
 }
+/* the values of pairs of bf16: the lower half of a lane is the even one */
+static inline vf32 vf32_even_bf16(vi32 pair) { return vf32_bits(vi32_shl(pair, 16)); }
+static inline vf32 vf32_odd_bf16(vi32 pair)
+{
+    return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000)));
+}
 /* stores the upper 16 bits of each lane */
 static inline void vf32_store_high(uint16_t *p, vf32 v)
 {

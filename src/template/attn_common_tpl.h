@@ -7,16 +7,23 @@
 #include "template/common_tpl.h"
 #include <string.h>
 
+#ifndef VEC_BROADCAST_AT
+#define VEC_BROADCAST_AT(p) ((void)(p))
+#endif
+
 enum {
     ATTN_VECS = 16 / VF32_N, /* vectors of a unit of 16 lanes */
     /* largest number of rows and units of a register tile */
     ATTN_ROWS = QR_INSTRUMENTED ? 2 : 6,
-    ATTN_UNITS = VF32_N < 16 ? 1 : (QR_INSTRUMENTED ? 2 : 4),
+    ATTN_UNITS = VF32_N * VF32_REGS < 256         ? 1
+                 : VF32_N < 16 || QR_INSTRUMENTED ? 2
+                                                  : 4,
 };
 
 QR_INLINE float attn_f32_at(const uint8_t *p)
 {
     float x;
+    VEC_BROADCAST_AT(p);
     memcpy(&x, p, sizeof x);
     return x;
 }
@@ -25,6 +32,7 @@ QR_INLINE float attn_f32_at(const uint8_t *p)
 QR_INLINE vi32 attn_bits_at(const uint8_t *p)
 {
     int32_t x;
+    VEC_BROADCAST_AT(p);
     memcpy(&x, p, sizeof x);
     return vi32_set1(x);
 }

@@ -60,8 +60,8 @@ QR_INLINE struct attn_pair attn_pair_seen(struct attn_pair a, uint64_t seen)
 }
 QR_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 {
-    acc = vf32_fma(a.even, vf32_bits(vi32_shl(b, 16)), acc);
-    return vf32_fma(a.odd, vf32_bits(vi32_and(b, vi32_set1((int32_t)0xffff0000))), acc);
+    acc = vf32_fma(a.even, vf32_even_bf16(b), acc);
+    return vf32_fma(a.odd, vf32_odd_bf16(b), acc);
 }
 #else
 #define T_NAME    bf16_native

@@ -32,12 +32,6 @@ struct linear_float_args {
     bool stream; /* weights are read once; next is LINEAR_PREFETCH_L2_BYTES ahead of them */
 };
 
-QR_INLINE vf32 linear_even_bf16(vi32 pair) { return vf32_bits(vi32_shl(pair, 16)); }
-QR_INLINE vf32 linear_odd_bf16(vi32 pair)
-{
-    return vf32_bits(vi32_and(pair, vi32_set1((int32_t)0xffff0000)));
-}
-
 QR_INLINE vi32 linear_broadcast_pair(const uint16_t *p)
 {
     int32_t pair;
@@ -51,15 +45,15 @@ QR_INLINE vf32 linear_pair(enum linear_float_kind kind, vf32 acc, vi32 w, const 
 {
     if (kind == LINEAR_BF16) {
         const float *f = x;
-        acc = vf32_fma(vf32_set1(f[0]), linear_even_bf16(w), acc);
-        return vf32_fma(vf32_set1(f[1]), linear_odd_bf16(w), acc);
+        acc = vf32_fma(vf32_set1(f[0]), vf32_even_bf16(w), acc);
+        return vf32_fma(vf32_set1(f[1]), vf32_odd_bf16(w), acc);
     }
     const vi32 pair = linear_broadcast_pair(x);
 #if defined(__AVX512BF16__)
     return vf32_dot_bf16(acc, w, pair);
 #else
-    acc = vf32_fma(linear_odd_bf16(pair), linear_odd_bf16(w), acc);
-    return vf32_fma(linear_even_bf16(pair), linear_even_bf16(w), acc);
+    acc = vf32_fma(vf32_odd_bf16(pair), vf32_odd_bf16(w), acc);
+    return vf32_fma(vf32_even_bf16(pair), vf32_even_bf16(w), acc);
 #endif
 }
 
@@ -90,7 +84,7 @@ QR_INLINE vf32 linear_pair_at(enum linear_float_kind kind, const struct linear_f
     const vi32 w = vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
     const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
     if (half)
-        return vf32_fma(vf32_set1(*(const float *)(const void *)x), linear_even_bf16(w), acc);
+        return vf32_fma(vf32_set1(*(const float *)(const void *)x), vf32_even_bf16(w), acc);
     return linear_pair(kind, acc, w, x);
 }
 
