@@ -66,8 +66,8 @@ static inline vf32 vf32_load_f16(const uint16_t *p) /* the conversion reads the 
     return svcvt_f32_f16_x(VEC_ALL, svreinterpret_f16_u32(svld1uh_u32(VEC_ALL, p)));
 }
 
-/* Makes the address of a broadcast a single register. From the sum of two registers gcc loads into a
- * general register, whose move to a vector takes the one pipe for multiplications of integers. */
+/* Makes the address of a broadcast a single register. From the sum of two registers gcc loads into
+ * a general register first, and one move from there to a vector starts per cycle. */
 #define VEC_BROADCAST_AT(p) __asm__("" : "+r"(p))
 
 /* ---- comparison and selection */

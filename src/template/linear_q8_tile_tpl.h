@@ -315,15 +315,42 @@ QR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half
     return vf32_fma(min, vf32_mul(vf32_set1(a->d), vf32_from_i32(minus)), out);
 }
 
-/* Sub-block `half` of a block: integer dot products, then the two float operations of N2. */
+enum { LINEAR_Q8_MIN_AT = 16 * LINEAR_SCALES_LD }; /* from a scale to its minimum, in floats */
+
+/* Adds integer sums to the accumulators: the two float operations of N2. */
+QR_INLINE void linear_q8_accumulate(int kind, int rows, int vecs,
+                                    const struct linear_q8_tile_args *p,
+                                    const struct qr_q8_block *a, int half, const float *scale,
+                                    const struct linear_q8_sums *sum, vf32 (*acc)[LINEAR_Q8_VECS])
+{
+    const bool in_regs = linear_q8_acc_in_regs(rows, vecs);
+    QR_UNROLL_16 (int r = 0; r < rows; r++) {
+        const struct qr_q8_block *b = a + (size_t)r * p->q_stride;
+        const vf32 d = vf32_set1(b->d); /* before the stores, which might change b->d */
+        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
+            const vf32 dw = vf32_load(scale + v * VF32_N);
+            float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
+            vf32 out = in_regs ? acc[r][v] : vf32_load(at);
+            out = vf32_fma(linear_q8_sum_f32(sum->v[r][v]), vf32_mul(dw, d), out);
+            if (kind & LINEAR_Q8_MIN)
+                out = linear_q8_sub_min(kind, b, half,
+                                        vf32_load(scale + LINEAR_Q8_MIN_AT + v * VF32_N), out);
+            if (in_regs)
+                acc[r][v] = out;
+            else
+                vf32_store(at, out);
+        }
+    }
+}
+
+/* Sub-block `half` of a block: integer dot products, and their use. */
 QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
                              const struct linear_q8_tile_args *p, const struct linear_q8_weights *w,
                              const struct qr_q8_block *a, int half, const float *scale,
                              linear_q8_shift shift, vf32 (*acc)[LINEAR_Q8_VECS])
 {
-    enum { MIN_AT = 16 * LINEAR_SCALES_LD };
     const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
-    const bool in_regs = linear_q8_acc_in_regs(rows, vecs), signs = linear_q8_signs(kind);
+    const bool signs = linear_q8_signs(kind);
     struct linear_q8_sums sum;
 #if defined(VI32_PAIRS)
     const bool pairs = !(kind & LINEAR_Q8_FULL);
@@ -333,16 +360,18 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
     if (signs) {
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
-                sum.v[r][v] = vi32_load(scale + MIN_AT + v * VF32_N);
+                sum.v[r][v] = vi32_load(scale + LINEAR_Q8_MIN_AT + v * VF32_N);
         }
         linear_q8_dot_signs(kind, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
     }
 #if defined(VI32_MATRIX)
-    if (rows > 1) {
+    const bool matrix = rows > 1;
+    if (matrix)
         linear_q8_dot_matrix(kind, f, rows, vecs, w, a, p->q_stride, half, shift, &sum);
-    } else
+#else
+    const bool matrix = false;
 #endif
-        if (!pairs && !signs) {
+    if (!pairs && !signs && !matrix) {
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
             const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
@@ -360,22 +389,7 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
         }
     }
 #endif
-    QR_UNROLL_16 (int r = 0; r < rows; r++) {
-        const struct qr_q8_block *b = a + (size_t)r * p->q_stride;
-        const vf32 d = vf32_set1(b->d); /* before the stores, which might change b->d */
-        QR_UNROLL_16 (int v = 0; v < vecs; v++) {
-            const vf32 dw = vf32_load(scale + v * VF32_N);
-            float *at = p->acc + r * LINEAR_Q8_LD + v * VF32_N;
-            vf32 out = in_regs ? acc[r][v] : vf32_load(at);
-            out = vf32_fma(linear_q8_sum_f32(sum.v[r][v]), vf32_mul(dw, d), out);
-            if (kind & LINEAR_Q8_MIN)
-                out = linear_q8_sub_min(kind, b, half, vf32_load(scale + MIN_AT + v * VF32_N), out);
-            if (in_regs)
-                acc[r][v] = out;
-            else
-                vf32_store(at, out);
-        }
-    }
+    linear_q8_accumulate(kind, rows, vecs, p, a, half, scale, &sum, acc);
 }
 
 /* A tile of `rows` rows by `vecs` vectors over all blocks of the group. */

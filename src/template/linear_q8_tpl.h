@@ -76,8 +76,8 @@ QR_INLINE void linear_q8_skinny_rows(struct qr_panel_format f, struct linear_q8_
 }
 
 /* The same for two vectors. If they are one panel, up to four rows are multiplied at once, by
- * matrix products up to eight. A separate function: with the number of vectors as an argument gcc no longer splits p into scalars,
- * and every group waits for a copy of it. */
+ * matrix products up to eight. A separate function: with the number of vectors as an argument gcc
+ * no longer splits p into scalars, and every group waits for a copy of it. */
 QR_INLINE void linear_q8_pair_rows(struct qr_panel_format f, struct linear_q8_tile_args p, size_t m)
 {
     const int kind = linear_q8_kind(f) | LINEAR_Q8_PACKED;
