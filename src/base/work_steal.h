@@ -17,8 +17,8 @@
 struct qr_work_steal_counters {
     _Alignas(64) uint32_t taken[2]; /* units of the owner's range that are taken; may exceed it */
     uint32_t n_stages;              /* stages begun; only the owner accesses it */
-    uint32_t finished[2],
-        sleepers; /* of thread 0: units that are finished, for qr_work_steal_wait */
+    /* of thread 0 alone, for qr_work_steal_wait: units that are finished, and threads that sleep */
+    uint32_t finished[2], sleepers;
 };
 
 /* One thread's loop over one stage. */

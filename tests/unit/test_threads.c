@@ -224,6 +224,17 @@ static void excluded_threads(void **state)
     quire_threads_destroy(threads); /* wakes the parked threads, which exit */
 }
 
+static struct quire_threads *threads_of_size(uint32_t size)
+{
+    struct quire_threads_params p;
+    struct quire_threads *threads;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    quire_threads_params_init(&p, sizeof p);
+    p.n_threads = size;
+    assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+    return threads;
+}
+
 /* Every unit is handed out exactly once, whatever the order and duration of units. */
 struct steal {
     struct qr_work_steal_counters lines[8];
@@ -253,12 +264,7 @@ static void work_stealing(void **state)
 {
     (void)state;
     for (uint32_t size = 1; size <= 8; size++) {
-        struct quire_threads_params p;
-        quire_threads_params_init(&p, sizeof p);
-        p.n_threads = size;
-        struct quire_threads *threads;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+        struct quire_threads *threads = threads_of_size(size);
         struct steal sh = { .n = size, .stages = 60 };
         assert_status(QUIRE_OK, quire_threads_run(threads, steal_part, &sh));
         assert_int_equal(sh.twice, 0);
@@ -299,12 +305,7 @@ static void work_awaited(void **state)
 {
     (void)state;
     for (uint32_t size = 1; size <= 8; size++) {
-        struct quire_threads_params p;
-        quire_threads_params_init(&p, sizeof p);
-        p.n_threads = size;
-        struct quire_threads *threads;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, quire_threads_create(&p, &threads, &err));
+        struct quire_threads *threads = threads_of_size(size);
         struct await sh = { .incomplete = 0 };
         assert_status(QUIRE_OK, quire_threads_run(threads, await_part, &sh));
         assert_int_equal(sh.incomplete, 0);

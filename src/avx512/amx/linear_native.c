@@ -83,8 +83,8 @@ QR_INLINE const uint8_t *prefetch_step(const struct part *p, const uint8_t *next
 }
 
 /* Multiplies one block by one part. `from`: its sums so far, or NULL. Returns the next prefetch.
- * Loads come together: a product between two loads costs 10 to 15 % where the core's other thread
- * is busy. */
+ * Loads come together: with a product after each, the kernel is 4 to 9 % slower where the core's
+ * other thread is busy, 3 % elsewhere (docs/notes/tuning.md). */
 static const uint8_t *block(const struct part *p, const uint16_t *x, const struct sums *before,
                             const float *from)
 {
