@@ -135,5 +135,5 @@ size_t bench_kv_elem_bytes(enum quire_kv_dtype dtype) { return qr_kv_dtype(dtype
 size_t bench_kv_row_bytes(enum quire_kv_dtype dtype, size_t n)
 {
     const struct qr_kv_dtype *d = qr_kv_dtype(dtype);
-    return n * d->bytes + (d->scaling == QR_KV_ROW_SCALE ? sizeof(float) : 0);
+    return qr_kv_row_bytes(d, n) + (d->scaling == QR_KV_ROW_SCALE ? sizeof(float) : 0);
 }

@@ -29,7 +29,8 @@ static void multiply(const struct qr_tile_ctx *ctx, const struct qr_kv_tile *t, 
                                         .s = s->s,
                                         .n_rows = (int)n,
                                         .head_size = (int)ctx->k_size,
-                                        .next = first == 0 ? t->prefetch_k : NULL };
+                                        .next = first == 0 ? t->prefetch_k : NULL,
+                                        .next_l2 = ctx->kernels->next_l2 };
     ctx->kernels->qk(&qk);
 }
 

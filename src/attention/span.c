@@ -49,6 +49,7 @@ static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struc
                                         .n_rows = (int)n,
                                         .head_size = (int)ctx->k_size,
                                         .next = prefetch ? t->prefetch_k : NULL,
+                                        .next_l2 = kernels->next_l2,
                                         .k_scale = GROUP_SCALES(t->k_group_scale),
                                         .k_scale_stride = t->group_scale_stride };
     const struct qr_attn_pv_args pv = { .p = kernels->p_bf16 ? (const void *)s->p : s->s,
@@ -60,6 +61,7 @@ static void attend_rows(const struct qr_tile_ctx *ctx, uint32_t key, const struc
                                         .n_rows = (int)n,
                                         .v_head_size = (int)ctx->v_size,
                                         .next = prefetch ? t->prefetch_v : NULL,
+                                        .next_l2 = kernels->next_l2,
                                         .v_scale = GROUP_SCALES(t->v_group_scale),
                                         .v_scale_stride = t->group_scale_stride };
     (t->k_8bit ? kernels->qk_8bit : kernels->qk)(&qk);

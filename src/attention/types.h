@@ -137,7 +137,8 @@ struct qr_attention_kernels {
     bool v_int4; /* pv takes codes */
     /* Rounds queries to bf16; NULL: they stay f32. */
     size_t (*round_q)(uint16_t *dst, const float *src, float scale, size_t n);
-    bool p_bf16; /* softmax weights are rounded to bf16 */
+    bool p_bf16;  /* softmax weights are rounded to bf16 */
+    bool next_l2; /* of the arguments of qk and pv */
 };
 
 enum { QR_N_COMPUTE = 3 }; /* values of enum quire_compute */

@@ -116,6 +116,16 @@ bool qr_cpu_slow_vdpbf16ps(void)
     return (a >> 8 & 15) == 6 && ((a >> 4 & 15) | (a >> 12 & 0xf0)) != COOPER_LAKE;
 }
 
+bool qr_cpu_follows_streams(void)
+{
+    enum { ZEN_3_AND_4 = 0x19 };
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx)
+        return false;
+    __get_cpuid(1, &a, &b, &c, &d);
+    return (a >> 8 & 15) + (a >> 20 & 0xff) == ZEN_3_AND_4; /* base and extended family */
+}
+
 const char *qr_cpu_brand(void)
 {
     static _Thread_local char brand[49];
@@ -162,6 +172,7 @@ uint32_t qr_cpu_features(void)
 
 const char *qr_cpu_brand(void) { return "aarch64"; }
 bool qr_cpu_slow_vdpbf16ps(void) { return false; }
+bool qr_cpu_follows_streams(void) { return false; }
 bool qr_cpu_amx_permitted(void) { return false; }
 int qr_cpu_request_amx(void) { return ENOSYS; }
 
@@ -169,6 +180,7 @@ int qr_cpu_request_amx(void) { return ENOSYS; }
 uint32_t qr_cpu_features(void) { return 0; }
 const char *qr_cpu_brand(void) { return "unknown"; }
 bool qr_cpu_slow_vdpbf16ps(void) { return false; }
+bool qr_cpu_follows_streams(void) { return false; }
 bool qr_cpu_amx_permitted(void) { return false; }
 int qr_cpu_request_amx(void) { return ENOSYS; }
 #endif

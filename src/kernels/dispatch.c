@@ -78,6 +78,7 @@ static void build_tables(void)
         if (l->quirk)
             l->quirk(k, &tables[l->base]);
         k->level = l->name;
+        k->follows_streams = qr_cpu_follows_streams();
     }
 }
 

@@ -15,6 +15,7 @@
  * cache". In compute mode f32 they are dequantized to bf16 as well. */
 #ifndef QR_KERNELS_KERNELS_ATTN_H
 #define QR_KERNELS_KERNELS_ATTN_H
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,8 +43,10 @@ struct qr_attn_qk_args {
     size_t k_stride;
     float *s; /* [n_rows][64] */
     int n_rows, head_size;
-    const void
-        *next; /* data that the next kernel call reads, prefetched during this one; or NULL */
+    /* data that the next kernel call reads, prefetched during this one, or NULL; next_l2: into L2
+     * only, where the CPU prefetches from there itself */
+    const void *next;
+    bool next_l2;
     /* int4: bf16 scales of the column's tokens in group 0, and bytes from one group of d's to the
      * next */
     const uint16_t *k_scale[4];
@@ -102,8 +105,10 @@ struct qr_attn_pv_args {
     const uint64_t *visible; /* [n_rows] */
     size_t o_stride;         /* floats */
     int n_rows, v_head_size;
-    const void
-        *next; /* data that the next kernel call reads, prefetched during this one; or NULL */
+    /* data that the next kernel call reads, prefetched during this one, or NULL; next_l2: into L2
+     * only, where the CPU prefetches from there itself */
+    const void *next;
+    bool next_l2;
     /* int4: as for K; may be NULL where no row sees a token of the column */
     const uint16_t *v_scale[4];
     size_t v_scale_stride;

@@ -297,6 +297,7 @@ struct qr_linear_kernel_args {
     float *out;
     size_t out_stride; /* floats */
     size_t m, n, k;
+    bool prefetch_near; /* weights that are read faster than they arrive: only the next line */
     /* linear_f32_*: f32 rows */
     const float *x;
     size_t x_stride; /* floats */

@@ -118,6 +118,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         .m = b->i1 - b->i0,
         .n = b->j1 - b->j0,
         .k = w->k,
+        .prefetch_near = kernels->follows_streams,
         .order = w->order,
         .x = x->f32 + b->i0 * x->f32_stride,
         .x_stride = x->f32_stride,

@@ -9,6 +9,7 @@
 #ifndef QR_SIMD_PREFETCH_H
 #define QR_SIMD_PREFETCH_H
 #include "base/prefetch.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 enum {
@@ -42,12 +43,28 @@ enum {
      * context of 4096, heads of 128: fp8 e4m3 10.0 -> 12.7 GB/s. */
     KV_CODES_PREFETCH_L2_LINES_AMX = 4,
     KV_CODES_PREFETCH_L1_STEPS_AMX = 4,
+    /* Up to so many rows wait for keys and values more than these for their products. */
+    KV_FEW_ROWS = 4,
 };
 
 /* Prefetches the line KV_CODES_PREFETCH_L1_BYTES ahead of 8-bit codes that are read in order. */
 static inline __attribute__((always_inline)) void prefetch_codes(const uint8_t *src)
 {
     qr_prefetch_l1((const void *)((uintptr_t)src + KV_CODES_PREFETCH_L1_BYTES));
+}
+
+/* Keys and values that a kernel prefetches, and whether into L2 only. */
+struct kv_ahead {
+    const uint8_t *at;
+    bool l2;
+};
+static inline __attribute__((always_inline)) void prefetch_kv_line(struct kv_ahead ahead,
+                                                                   int offset)
+{
+    if (ahead.l2)
+        qr_prefetch_l2(ahead.at + offset);
+    else
+        qr_prefetch_l1(ahead.at + offset);
 }
 
 #endif

@@ -47,18 +47,18 @@ QR_INLINE int codes_units(int rows) { return CODES_UNITS == 4 && rows > 4 ? 2 : 
  * at b[u] + i * b_stride. Prefetches the same number of bytes from `next` on. */
 QR_INLINE void codes_accumulate(vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS], const uint8_t *a,
                                 size_t a_stride, const uint8_t *const b[CODES_UNITS],
-                                size_t b_stride, const uint8_t *next, int n_steps, int rows,
+                                size_t b_stride, struct kv_ahead next, int n_steps, int rows,
                                 int units, codes_load_fn *load)
 {
     const uint8_t *at[CODES_UNITS];
     QR_UNROLL_8 (int u = 0; u < units; u++)
         at[u] = b[u];
-    for (int i = 0; i < n_steps; i++, a += 8, next += units * CODES_CELL) {
+    for (int i = 0; i < n_steps; i++, a += 8, next.at += units * CODES_CELL) {
         struct bf16_pairs y[CODES_UNITS * ATTN_VECS];
         QR_UNROLL_8 (int u = 0; u < units; u++) {
             QR_UNROLL_8 (int v = 0; v < ATTN_VECS; v++)
                 y[u * ATTN_VECS + v] = load(at[u] + v * CODES_LOAD);
-            qr_prefetch_l1(next + u * CODES_CELL);
+            prefetch_kv_line(next, u * CODES_CELL);
             at[u] += b_stride;
         }
         QR_UNROLL_8 (int r = 0; r < rows; r++) {
@@ -75,14 +75,14 @@ QR_INLINE void codes_accumulate(vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS], c
 }
 
 QR_INLINE void codes_qk_tile(const struct qr_attn_qk_args *a, size_t row, codes_load_fn *load,
-                             int rows)
+                             int rows, bool l2)
 {
     const int units = codes_units(rows);
     const size_t q_stride = (size_t)a->head_size * sizeof(uint16_t);
     const uint8_t *q = (const uint8_t *)a->q + row * q_stride;
-    const uint8_t *next = a->next ? a->next : a->k[0];
+    struct kv_ahead next = { a->next ? a->next : a->k[0], l2 };
     for (int c = 0; c < QR_TILE_COLUMNS;
-         c += units, next += a->head_size / 4 * units * CODES_CELL) {
+         c += units, next.at += a->head_size / 4 * units * CODES_CELL) {
         vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS];
         const uint8_t *k[CODES_UNITS];
         QR_UNROLL_8 (int u = 0; u < units; u++)
@@ -102,19 +102,20 @@ QR_INLINE void codes_qk_tile(const struct qr_attn_qk_args *a, size_t row, codes_
 }
 
 QR_INLINE void codes_pv_tile(const struct qr_attn_pv_args *a, size_t row, size_t unit,
-                             codes_load_fn *load, int rows, int units)
+                             codes_load_fn *load, int rows, int units, bool l2)
 {
     enum { STEPS = QR_COLUMN_KEYS / 4, P_BYTES = QR_TILE_KEYS * sizeof(uint16_t) };
     vf32 acc[CODES_ROWS][CODES_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * P_BYTES;
-    const uint8_t *next = a->next ? a->next : a->v[0];
+    struct kv_ahead next = { a->next ? a->next : a->v[0], l2 };
     float *o = a->o + row * a->o_stride + unit * 16;
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
             acc[r][v] = vf32_load(o + (size_t)r * a->o_stride + v * VF32_N);
     }
-    next += unit * (QR_TILE_KEYS / 4 * CODES_CELL);
-    for (int c = 0; c < QR_TILE_COLUMNS; c++, p += STEPS * 8, next += units * STEPS * CODES_CELL) {
+    next.at += unit * (QR_TILE_KEYS / 4 * CODES_CELL);
+    for (int c = 0; c < QR_TILE_COLUMNS;
+         c++, p += STEPS * 8, next.at += units * STEPS * CODES_CELL) {
         const uint8_t *b[CODES_UNITS];
         QR_UNROLL_8 (int u = 0; u < units; u++)
             b[u] = (const uint8_t *)a->v[c] + (unit + (size_t)u) * CODES_CELL;
@@ -127,18 +128,18 @@ QR_INLINE void codes_pv_tile(const struct qr_attn_pv_args *a, size_t row, size_t
 }
 
 QR_INLINE void codes_pv_units(const struct qr_attn_pv_args *a, size_t row, codes_load_fn *load,
-                              int rows)
+                              int rows, bool l2)
 {
     const size_t n_units = ((size_t)a->v_head_size + 15) / 16, most = (size_t)codes_units(rows);
     size_t unit = 0;
     for (; unit + most <= n_units; unit += most)
-        codes_pv_tile(a, row, unit, load, rows, codes_units(rows));
+        codes_pv_tile(a, row, unit, load, rows, codes_units(rows), l2);
     if (codes_units(rows) > 2 && unit + 2 <= n_units) {
-        codes_pv_tile(a, row, unit, load, rows, 2);
+        codes_pv_tile(a, row, unit, load, rows, 2, l2);
         unit += 2;
     }
     if (codes_units(rows) > 1 && unit < n_units)
-        codes_pv_tile(a, row, unit, load, rows, 1);
+        codes_pv_tile(a, row, unit, load, rows, 1, l2);
 }
 
 /* Rows of the next register tile when `left` rows remain, which are divided evenly. */
@@ -148,60 +149,66 @@ static inline int codes_share(int left)
     return (left + tiles - 1) / tiles;
 }
 
-/* One register tile per number of rows, a constant in each. */
-#define CODES_CASE(fn, n)                                                                          \
+/* One register tile per number of rows, a constant in each; l2 is one, too. */
+#define CODES_CASE(fn, n, l2)                                                                      \
     case n:                                                                                        \
-        if (n <= CODES_ROWS)                                                                       \
-            fn(a, (size_t)row, load, n);                                                           \
+        if (n <= ((l2) ? KV_FEW_ROWS : CODES_ROWS) && n <= CODES_ROWS)                             \
+            fn(a, (size_t)row, load, n, l2);                                                       \
         break;
-#define CODES_ALL(fn)                                                                              \
+#define CODES_ALL(fn, l2)                                                                          \
     for (int row = 0, rows; row < a->n_rows; row += rows) {                                        \
         rows = codes_share(a->n_rows - row);                                                       \
         switch (rows) {                                                                            \
-            CODES_CASE(fn, 1)                                                                      \
-            CODES_CASE(fn, 2)                                                                      \
-            CODES_CASE(fn, 3)                                                                      \
-            CODES_CASE(fn, 4)                                                                      \
-            CODES_CASE(fn, 5)                                                                      \
-            CODES_CASE(fn, 6)                                                                      \
-            CODES_CASE(fn, 7)                                                                      \
-            CODES_CASE(fn, 8)                                                                      \
+            CODES_CASE(fn, 1, l2)                                                                  \
+            CODES_CASE(fn, 2, l2)                                                                  \
+            CODES_CASE(fn, 3, l2)                                                                  \
+            CODES_CASE(fn, 4, l2)                                                                  \
+            CODES_CASE(fn, 5, l2)                                                                  \
+            CODES_CASE(fn, 6, l2)                                                                  \
+            CODES_CASE(fn, 7, l2)                                                                  \
+            CODES_CASE(fn, 8, l2)                                                                  \
         }                                                                                          \
     }
 
 /* clang-format off */
-QR_INLINE void codes_qk(const struct qr_attn_qk_args *a, codes_load_fn *load)
+QR_INLINE void codes_qk(const struct qr_attn_qk_args *a, codes_load_fn *load, const bool l2)
 {
-    CODES_ALL(codes_qk_tile)
+    CODES_ALL(codes_qk_tile, l2)
 }
-QR_INLINE void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load)
+QR_INLINE void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load, const bool l2)
 {
-    CODES_ALL(codes_pv_units)
+    CODES_ALL(codes_pv_units, l2)
 }
 /* clang-format on */
 
-/* The arithmetic is in functions that are not inlined: see simd/flush.h. */
+/* The arithmetic is in functions that are not inlined: see simd/flush.h. More rows take longer than
+ * the memory and ignore next_l2. */
+#define CODES_PRODUCT(name, type)                                                                  \
+    static __attribute__((noinline)) void codes_##name##_##type(                                   \
+        const struct qr_attn_##name##_args *a)                                                     \
+    {                                                                                              \
+        codes_##name(a, bf16_from_##type, false);                                                  \
+    }                                                                                              \
+    static __attribute__((noinline)) void codes_##name##_l2_##type(                                \
+        const struct qr_attn_##name##_args *a)                                                     \
+    {                                                                                              \
+        codes_##name(a, bf16_from_##type, true);                                                   \
+    }                                                                                              \
+    void QR_JOIN(qr_attn_##name##_##type, QR_ISA)(const struct qr_attn_##name##_args *a)           \
+    {                                                                                              \
+        if (a->next_l2 && a->n_rows <= KV_FEW_ROWS) {                                              \
+            ATTN_FLUSHED(codes_##name##_l2_##type(a));                                             \
+        } else {                                                                                   \
+            ATTN_FLUSHED(codes_##name##_##type(a));                                                \
+        }                                                                                          \
+    }
 #define CODES_KERNELS(type)                                                                        \
     void QR_JOIN(qr_attn_unpack_##type, QR_ISA)(const struct qr_attn_unpack_args *a)               \
     {                                                                                              \
         codes_unpack(a, bf16_from_##type);                                                         \
     }                                                                                              \
-    static __attribute__((noinline)) void codes_qk_##type(const struct qr_attn_qk_args *a)         \
-    {                                                                                              \
-        codes_qk(a, bf16_from_##type);                                                             \
-    }                                                                                              \
-    static __attribute__((noinline)) void codes_pv_##type(const struct qr_attn_pv_args *a)         \
-    {                                                                                              \
-        codes_pv(a, bf16_from_##type);                                                             \
-    }                                                                                              \
-    void QR_JOIN(qr_attn_qk_##type, QR_ISA)(const struct qr_attn_qk_args *a)                       \
-    {                                                                                              \
-        ATTN_FLUSHED(codes_qk_##type(a));                                                          \
-    }                                                                                              \
-    void QR_JOIN(qr_attn_pv_##type, QR_ISA)(const struct qr_attn_pv_args *a)                       \
-    {                                                                                              \
-        ATTN_FLUSHED(codes_pv_##type(a));                                                          \
-    }
+    CODES_PRODUCT(qk, type)                                                                        \
+    CODES_PRODUCT(pv, type)
 /* clang-format off */
 CODES_KERNELS(fp8_e4m3)
 CODES_KERNELS(fp8_e5m2)

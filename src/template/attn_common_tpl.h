@@ -50,19 +50,24 @@ QR_INLINE vi32 attn_seen_mask(uint64_t seen)
 struct attn_prefetch {
     const uint8_t *own, *next;
     size_t own_bytes;
+    bool l2;
 };
-QR_INLINE struct attn_prefetch attn_prefetch_plan(const void *own, const void *next, size_t bytes)
+QR_INLINE struct attn_prefetch attn_prefetch_plan(const void *own, const void *next, bool next_l2,
+                                                  size_t bytes)
 {
+    const bool l2 = next_l2 && VF32_N >= 16; /* shorter vectors: not faster than L1 delivers */
     const size_t own_bytes = !next                          ? bytes
                              : bytes > KV_PREFETCH_L1_BYTES ? bytes - KV_PREFETCH_L1_BYTES
                                                             : 0;
-    return (struct attn_prefetch){ own, next, own_bytes };
+    return (struct attn_prefetch){ own, next, own_bytes, l2 };
 }
-/* Address to prefetch while byte `at` of the tile is read. */
-QR_INLINE const uint8_t *attn_prefetch_at(const struct attn_prefetch *a, size_t at)
+/* What to prefetch while byte `at` of the tile is read. */
+QR_INLINE struct kv_ahead attn_prefetch_at(const struct attn_prefetch *a, size_t at)
 {
-    return at < a->own_bytes || !a->next ? a->own + KV_PREFETCH_L1_BYTES + at
-                                         : a->next + (at - a->own_bytes);
+    const bool own = at < a->own_bytes || !a->next;
+    return (struct kv_ahead){ own ? a->own + KV_PREFETCH_L1_BYTES + at
+                                  : a->next + (at - a->own_bytes),
+                              a->l2 };
 }
 
 /* Calls a function in which denormals count as zero (N3). vdpbf16ps needs no mode for that. */

@@ -74,7 +74,7 @@ void QR_KERNEL(attn_quantize_q_int4)(uint8_t *dst, const float *src, size_t n)
 
 /* Adds the products of group g to the scores of `rows` rows and `columns` columns from c on. */
 QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, float *s, size_t g,
-                           int c, int rows, int columns, const uint8_t *next)
+                           int c, int rows, int columns, struct kv_ahead next)
 {
     const size_t n = (size_t)a->head_size, q_stride = qr_int4_query_bytes(n);
     int4_sum sum[I4_ROWS][I4_COLUMNS * I4_VECS];
@@ -87,7 +87,7 @@ QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, fl
     QR_UNROLL_8 (int i = 0; i < 4; i++, code += 4) {
         QR_UNROLL_8 (int u = 0; u < columns; u++) {
             const uint8_t *k = (const uint8_t *)a->k[c + u] + at + (size_t)i * a->k_stride;
-            qr_prefetch_l1(next + (i * columns + u) * I4_CELL);
+            prefetch_kv_line(next, (i * columns + u) * I4_CELL);
             QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
                 const vi32 bytes = vi32_load(k + v * I4_BYTES);
                 const vi32 low = int4_low(I4_LEVELS, bytes), high = int4_high(I4_LEVELS, bytes);
@@ -117,23 +117,25 @@ QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, fl
     }
 }
 
-QR_INLINE void i4_qk_rows(const struct qr_attn_qk_args *a, size_t row, int rows)
+QR_INLINE void i4_qk_rows(const struct qr_attn_qk_args *a, size_t row, int rows, bool l2)
 {
     const size_t n = (size_t)a->head_size, groups = n / I4_GROUP;
     const uint8_t *q = (const uint8_t *)a->q + row * qr_int4_query_bytes(n);
-    const uint8_t *next = a->next ? a->next : q;
+    struct kv_ahead next = { a->next ? a->next : q, l2 };
+    const size_t column_bytes = a->next ? 4 * I4_CELL : 0,
+                 group_bytes = QR_TILE_COLUMNS * column_bytes;
     float *s = a->s + row * QR_TILE_KEYS;
     const bool all = a->k[0] && a->k[1] && a->k[2] && a->k[3];
     if ((int)I4_COLUMNS == (int)QR_TILE_COLUMNS && all) {
-        for (size_t g = 0; g < groups; g++)
-            i4_qk_group(a, q, s, g, 0, rows, I4_COLUMNS,
-                        a->next ? next + g * 4 * QR_TILE_COLUMNS * I4_CELL : q);
+        for (size_t g = 0; g < groups; g++, next.at += group_bytes)
+            i4_qk_group(a, q, s, g, 0, rows, I4_COLUMNS, next);
         return;
     }
-    for (int c = 0; c < QR_TILE_COLUMNS; c++)
-        for (size_t g = 0; a->k[c] && g < groups; g++)
-            i4_qk_group(a, q, s, g, c, rows, 1,
-                        a->next ? next + (g * QR_TILE_COLUMNS + (size_t)c) * 4 * I4_CELL : q);
+    for (int c = 0; c < QR_TILE_COLUMNS; c++, next.at += column_bytes) {
+        struct kv_ahead column = next;
+        for (size_t g = 0; a->k[c] && g < groups; g++, column.at += group_bytes)
+            i4_qk_group(a, q, s, g, c, rows, 1, column);
+    }
 }
 
 /* Rows of the next register tile when `left` rows remain, which are divided evenly. */
@@ -143,10 +145,13 @@ QR_INLINE int i4_share(int left)
     return (left + tiles - 1) / tiles;
 }
 
+/* More rows than one tile take longer than the memory: they ignore next_l2. */
 #define I4_CASE(fn, n)                                                                             \
     case n:                                                                                        \
-        if (n <= I4_ROWS)                                                                          \
-            fn(a, (size_t)row, n);                                                                 \
+        if (n <= I4_ROWS && a->next_l2 && a->n_rows <= I4_ROWS)                                    \
+            fn(a, (size_t)row, n, true);                                                           \
+        else if (n <= I4_ROWS)                                                                     \
+            fn(a, (size_t)row, n, false);                                                          \
         break;
 #define I4_ALL(fn)                                                                                 \
     for (int row = 0, rows; row < a->n_rows; row += rows) {                                        \
@@ -237,11 +242,11 @@ QR_INLINE void i4_make_weights(const struct qr_attn_pv_args *a, size_t row, size
 /* Adds the products of a group of values and a column, c, to the sums of the low and high codes. */
 QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, int rows,
                             const struct i4_weights *w, int4_sum low[I4_ROWS][I4_VECS],
-                            int4_sum high[I4_ROWS][I4_VECS], const uint8_t *next)
+                            int4_sum high[I4_ROWS][I4_VECS], struct kv_ahead next)
 {
     const uint8_t *at = (const uint8_t *)a->v[c] + g * I4_CELL;
     QR_UNROLL_8 (int i = 0; i < 4; i++, at += a->v_stride) {
-        qr_prefetch_l1(next + (c * 4 + i) * I4_CELL);
+        prefetch_kv_line(next, (c * 4 + i) * I4_CELL);
         QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
             const vi32 bytes = vi32_load(at + v * I4_BYTES);
             const vi32 lo = int4_low(I4_LEVELS, bytes), hi = int4_high(I4_LEVELS, bytes);
@@ -257,7 +262,7 @@ QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, in
 /* Products of one group of values with two columns, as 32-bit sums. */
 QR_INLINE void i4_pv_half(const struct qr_attn_pv_args *a, size_t g, int half, int rows,
                           const struct i4_weights *w, vi32 sum[I4_ROWS][2 * I4_VECS],
-                          const uint8_t *next)
+                          struct kv_ahead next)
 {
     int4_sum low[I4_ROWS][I4_VECS], high[I4_ROWS][I4_VECS];
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
@@ -276,7 +281,7 @@ QR_INLINE void i4_pv_half(const struct qr_attn_pv_args *a, size_t g, int half, i
 }
 
 QR_INLINE void i4_pv_group(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
-                           const struct i4_weights *w, const uint8_t *next)
+                           const struct i4_weights *w, struct kv_ahead next)
 {
     vi32 sum[I4_ROWS][2 * I4_VECS];
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
@@ -295,13 +300,15 @@ QR_INLINE void i4_pv_group(const struct qr_attn_pv_args *a, size_t row, size_t g
     }
 }
 
-QR_INLINE void i4_pv_rows(const struct qr_attn_pv_args *a, size_t row, int rows)
+QR_INLINE void i4_pv_rows(const struct qr_attn_pv_args *a, size_t row, int rows, bool l2)
 {
     struct i4_weights w;
     for (size_t g = 0; g < (size_t)a->v_head_size / I4_GROUP; g++) {
         i4_make_weights(a, row, g, rows, &w);
-        i4_pv_group(a, row, g, rows, &w,
-                    a->next ? (const uint8_t *)a->next + g * 16 * I4_CELL : w.codes[0]);
+        const struct kv_ahead next = { a->next ? (const uint8_t *)a->next + g * 16 * I4_CELL
+                                               : w.codes[0],
+                                       l2 };
+        i4_pv_group(a, row, g, rows, &w, next);
     }
 }
 

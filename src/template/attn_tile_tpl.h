@@ -81,24 +81,26 @@ QR_INLINE vf32 attn_fma_pair(vf32 acc, struct attn_pair a, vi32 b)
 #define T_FN(name)     QR_JOIN(name, T_NAME)
 #define T_KERNEL(name) QR_JOIN(T_FN(qr_attn_##name), QR_ISA)
 
-/* acc[rows][units] += a * b over n_steps steps. Prefetches as many bytes from `next` on. */
+/* acc[rows][units] += a * b over n_steps steps. Prefetches as many bytes from `next` on; with many
+ * rows, which take longer than the memory, always into L1. */
 QR_INLINE void T_FN(accumulate)(vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS], const uint8_t *a,
                                 size_t a_stride, const uint8_t *const b[ATTN_UNITS],
-                                size_t b_stride, const uint8_t *next, int n_steps, int rows,
+                                size_t b_stride, struct kv_ahead next, int n_steps, int rows,
                                 int units)
 {
     const uint8_t *at[ATTN_UNITS];
     QR_UNROLL_8 (int u = 0; u < units; u++)
         at[u] = b[u];
+    next.l2 = rows <= KV_FEW_ROWS && next.l2;
     for (int i = 0; i < n_steps; i++, a += T_A_BYTES) {
         T_B y[ATTN_UNITS * ATTN_VECS];
         QR_UNROLL_8 (int u = 0; u < units; u++) {
             QR_UNROLL_8 (int v = 0; v < ATTN_VECS; v++)
                 y[u * ATTN_VECS + v] = T_B_LOAD(at[u] + v * T_B_BYTES);
-            qr_prefetch_l1(next + u * T_UNIT_BYTES);
+            prefetch_kv_line(next, u * T_UNIT_BYTES);
             at[u] += b_stride;
         }
-        next += units * T_UNIT_BYTES;
+        next.at += units * T_UNIT_BYTES;
         QR_UNROLL_8 (int r = 0; r < rows; r++) {
             const T_A x = T_A_LOAD(a + (size_t)r * a_stride);
             QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
@@ -119,8 +121,8 @@ QR_INLINE void T_FN(qk_tile)(const struct qr_attn_qk_args *a, const uint8_t *q, 
                              const struct T_FN(columns) * c, int rows, int units)
 {
     const int n_steps = a->head_size / T_DEPTH;
-    const struct attn_prefetch ahead =
-        attn_prefetch_plan(c->k[0], a->next, (size_t)n_steps * (size_t)units * T_UNIT_BYTES);
+    const struct attn_prefetch ahead = attn_prefetch_plan(
+        c->k[0], a->next, a->next_l2, (size_t)n_steps * (size_t)units * T_UNIT_BYTES);
     const int own_steps = (int)(ahead.own_bytes / ((size_t)units * T_UNIT_BYTES));
     const uint8_t *b[ATTN_UNITS];
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
@@ -213,9 +215,10 @@ QR_INLINE void T_FN(pv_tile)(const struct qr_attn_pv_args *a, size_t row, int un
     vf32 acc[ATTN_ROWS][ATTN_UNITS * ATTN_VECS];
     const uint8_t *p = (const uint8_t *)a->p + row * T_FN(P_BYTES);
     const size_t unit_bytes = (size_t)(QR_TILE_KEYS / T_DEPTH) * T_UNIT_BYTES;
-    const struct attn_prefetch ahead = attn_prefetch_plan(
-        a->v[lo / QR_COLUMN_KEYS], a->next, (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
-    const uint8_t *next = attn_prefetch_at(&ahead, (size_t)unit * unit_bytes);
+    const struct attn_prefetch ahead =
+        attn_prefetch_plan(a->v[lo / QR_COLUMN_KEYS], a->next, a->next_l2,
+                           (size_t)((a->v_head_size + 15) / 16) * unit_bytes);
+    struct kv_ahead next = attn_prefetch_at(&ahead, (size_t)unit * unit_bytes);
     float *o = a->o + row * a->o_stride + (size_t)unit * 16;
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)
@@ -232,7 +235,7 @@ QR_INLINE void T_FN(pv_tile)(const struct qr_attn_pv_args *a, size_t row, int un
         T_FN(accumulate)
         (acc, p + key / T_DEPTH * T_A_BYTES, T_FN(P_BYTES), b, a->v_stride, next,
          (end - key) / T_DEPTH, rows, units);
-        next += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
+        next.at += (size_t)(end - key) / T_DEPTH * (size_t)units * T_UNIT_BYTES;
     }
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         QR_UNROLL_8 (int v = 0; v < units * ATTN_VECS; v++)

@@ -61,6 +61,7 @@ struct linear_q8_tile_args {
      * panel, next_panel bytes later */
     const uint8_t *next;
     size_t next_lines, next_panel;
+    bool near; /* light ones near */
 };
 
 /* Whether the accumulators fit in registers, or stay in memory. */
@@ -392,6 +393,12 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
     linear_q8_accumulate(kind, rows, vecs, p, a, half, scale, &sum, acc);
 }
 
+/* linear_is_light for m rows of a format: codes in one piece are. */
+QR_INLINE bool linear_q8_is_light(struct qr_panel_format f, size_t m)
+{
+    return f.low_bits >= 4 && !f.high_bits && linear_is_light(m, f.low_bits == 8 ? 8 : 16);
+}
+
 /* A tile of `rows` rows by `vecs` vectors over all blocks of the group. */
 QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int vecs,
                               const struct linear_q8_tile_args *p)
@@ -404,6 +411,7 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
     const vi32 shift = vi32_set1(p->offset_shift);
 #endif
     const struct qr_q8_block *a = p->q;
+    const bool near = linear_q8_is_light(f, (size_t)rows) && p->near;
     const uint8_t *next = p->next;
     struct linear_q8_weights w;
     const float *scale = p->scale;
@@ -418,9 +426,9 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
         for (size_t i = 0; i < p->next_lines; i++, next += QR_CACHE_LINE_BYTES) {
             const bool two = vecs * VF32_N > QR_PANEL_ROWS;
             if (kind & LINEAR_Q8_PACKED) {
-                prefetch_weights(next);
+                prefetch_weights(next, near);
                 if (two)
-                    prefetch_weights(next + p->next_panel);
+                    prefetch_weights(next + p->next_panel, near);
             } else {
                 qr_prefetch_l1(next);
                 if (two)

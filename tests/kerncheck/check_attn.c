@@ -140,6 +140,7 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     float *s = kc_buffer_end((size_t)(rows * KEYS) * sizeof *s),
           *ref = malloc((size_t)(rows * KEYS) * sizeof *ref);
     struct qr_attn_qk_args a = { .k_stride = stride, .s = s, .n_rows = rows, .head_size = n };
+    a.next_l2 = kc_int(env, 0, 1);
     const float amplitude = pick_amplitude(env);
     a.q = make_rows(env, t, rows, n, amplitude, q);
     for (int c = 0; c < QR_TILE_COLUMNS; c++) {
@@ -277,6 +278,7 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     struct qr_attn_pv_args a = {
         .o = o, .visible = visible, .o_stride = (size_t)width, .n_rows = rows, .v_head_size = n
     };
+    a.next_l2 = kc_int(env, 0, 1);
     a.v_stride = (size_t)width * t.bytes * (size_t)(plain ? 1 : t.depth);
     const bool alike = kc_int(env, 0, 1);
     for (int r = 0; r < rows; r++)

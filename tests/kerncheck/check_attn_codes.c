@@ -133,6 +133,7 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
     struct qr_attn_qk_args a = { .s = s, .n_rows = rows, .head_size = n };
     a.q = make_rows(env, rows * n, q);
     a.k_stride = kc_int(env, 0, 1) ? COLUMN * 4 : KEYS * 4;
+    a.next_l2 = kc_int(env, 0, 1);
     for (int c = 0; c < QR_TILE_COLUMNS; c++)
         a.k[c] = make_column(env, t, a.k_stride, COLUMN, n, k + c * COLUMN, KEYS);
     fn(&a);
@@ -175,6 +176,7 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
     memset(visible, 0xff, sizeof visible);
     a.p = make_rows(env, rows * KEYS, p);
     a.v_stride = (size_t)width * 4;
+    a.next_l2 = kc_int(env, 0, 1);
     for (int c = 0; c < QR_TILE_COLUMNS; c++)
         a.v[c] =
             make_column(env, t, a.v_stride, width, COLUMN, v + c * COLUMN * width, (size_t)width);

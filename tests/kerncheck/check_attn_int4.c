@@ -144,6 +144,7 @@ static void check_qk_once(struct kc_env *env, qk_fn *fn)
                                  .s = s,
                                  .n_rows = rows,
                                  .head_size = n,
+                                 .next_l2 = kc_int(env, 0, 1),
                                  .k_scale_stride = t->scale_stride };
     kc_fill_normal(env, x, (size_t)(rows * n), 1);
     for (int r = 0; r < rows; r++)
@@ -221,6 +222,7 @@ static void check_pv_once(struct kc_env *env, pv_fn *fn)
                                  .o_stride = (size_t)n,
                                  .n_rows = rows,
                                  .v_head_size = n,
+                                 .next_l2 = kc_int(env, 0, 1),
                                  .v_scale_stride = t->scale_stride };
     for (int r = 0; r < rows; r++)
         any |= visible[r] = kc_int(env, 0, 1) ? UINT64_MAX : attn_random_visible(env);
