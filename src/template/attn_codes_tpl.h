@@ -19,6 +19,8 @@ enum {
     CODES_UNITS = VF32_N < 16       ? 1
                   : QR_INSTRUMENTED ? 2
                                     : 4,
+    /* rows that heed next_l2: more of them, or shorter vectors, take longer than the memory */
+    CODES_L2_ROWS = VF32_N >= 16 && !QR_INSTRUMENTED ? KV_FEW_ROWS : 0,
 };
 
 /* ---- dequantization to memory */
@@ -152,7 +154,7 @@ static inline int codes_share(int left)
 /* One register tile per number of rows, a constant in each; l2 is one, too. */
 #define CODES_CASE(fn, n, l2)                                                                      \
     case n:                                                                                        \
-        if (n <= ((l2) ? KV_FEW_ROWS : CODES_ROWS) && n <= CODES_ROWS)                             \
+        if (n <= ((l2) ? CODES_L2_ROWS : CODES_ROWS))                                              \
             fn(a, (size_t)row, load, n, l2);                                                       \
         break;
 #define CODES_ALL(fn, l2)                                                                          \
@@ -181,8 +183,7 @@ QR_INLINE void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load, co
 }
 /* clang-format on */
 
-/* The arithmetic is in functions that are not inlined: see simd/flush.h. More rows take longer than
- * the memory and ignore next_l2. */
+/* The arithmetic is in functions that are not inlined: see simd/flush.h. */
 #define CODES_PRODUCT(name, type)                                                                  \
     static __attribute__((noinline)) void codes_##name##_##type(                                   \
         const struct qr_attn_##name##_args *a)                                                     \
@@ -196,7 +197,7 @@ QR_INLINE void codes_pv(const struct qr_attn_pv_args *a, codes_load_fn *load, co
     }                                                                                              \
     void QR_JOIN(qr_attn_##name##_##type, QR_ISA)(const struct qr_attn_##name##_args *a)           \
     {                                                                                              \
-        if (a->next_l2 && a->n_rows <= KV_FEW_ROWS) {                                              \
+        if (CODES_L2_ROWS > 0 && a->next_l2 && a->n_rows <= CODES_L2_ROWS) {                       \
             ATTN_FLUSHED(codes_##name##_l2_##type(a));                                             \
         } else {                                                                                   \
             ATTN_FLUSHED(codes_##name##_##type(a));                                                \

@@ -16,6 +16,8 @@ enum {
     I4_VECS = 16 / VF32_N, /* vectors of 16 lanes */
     I4_BYTES = 4 * VF32_N, /* of a vector */
     I4_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 2 : 4,
+    /* rows that heed next_l2: more than one tile takes longer than the memory */
+    I4_L2_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 0 : KV_FEW_ROWS,
     I4_COLUMNS = QR_INSTRUMENTED || VF32_N < 16 ? 1 : 4, /* of a register tile of K */
 };
 
@@ -145,10 +147,9 @@ QR_INLINE int i4_share(int left)
     return (left + tiles - 1) / tiles;
 }
 
-/* More rows than one tile take longer than the memory: they ignore next_l2. */
 #define I4_CASE(fn, n)                                                                             \
     case n:                                                                                        \
-        if (n <= I4_ROWS && a->next_l2 && a->n_rows <= I4_ROWS)                                    \
+        if (n <= I4_L2_ROWS && a->next_l2 && a->n_rows <= I4_L2_ROWS)                              \
             fn(a, (size_t)row, n, true);                                                           \
         else if (n <= I4_ROWS)                                                                     \
             fn(a, (size_t)row, n, false);                                                          \
