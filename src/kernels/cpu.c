@@ -105,24 +105,28 @@ bool qr_cpu_amx_permitted(void) { return false; }
 int qr_cpu_request_amx(void) { return ENOSYS; }
 #endif
 
+/* Family, model and stepping of a CPU of this vendor (EBX of CPUID leaf 0), as EAX of leaf 1 packs
+ * them; 0 for other vendors. */
+static uint32_t packed_model(uint32_t vendor)
+{
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(0, &a, &b, &c, &d) || b != vendor)
+        return 0;
+    return __get_cpuid(1, &a, &b, &c, &d) ? a : 0;
+}
+
 bool qr_cpu_slow_vdpbf16ps(void)
 {
     /* Cooper Lake starts one each cycle; it shares its model number with Skylake. */
     enum { COOPER_LAKE = 0x55 };
-    uint32_t a, b, c, d;
-    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_INTEL_ebx)
-        return false;
-    __get_cpuid(1, &a, &b, &c, &d);
+    const uint32_t a = packed_model(signature_INTEL_ebx);
     return (a >> 8 & 15) == 6 && ((a >> 4 & 15) | (a >> 12 & 0xf0)) != COOPER_LAKE;
 }
 
 bool qr_cpu_follows_streams(void)
 {
     enum { ZEN_3_AND_4 = 0x19 };
-    uint32_t a, b, c, d;
-    if (!__get_cpuid(0, &a, &b, &c, &d) || b != signature_AMD_ebx)
-        return false;
-    __get_cpuid(1, &a, &b, &c, &d);
+    const uint32_t a = packed_model(signature_AMD_ebx);
     return (a >> 8 & 15) + (a >> 20 & 0xff) == ZEN_3_AND_4; /* base and extended family */
 }
 

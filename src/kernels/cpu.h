@@ -42,9 +42,9 @@ bool qr_cpu_slow_vdpbf16ps(void);
 
 /* Returns whether the hardware prefetchers follow a stream of loads to the limit of the memory, and
  * software prefetches far ahead or into L1 only take miss buffers from them: AMD family 19h, Zen 3
- * and Zen 4. Measured on Zen 4, one core: GEMV of Q8_0 and BF16 62 and 67 % of the read stream with
- * prefetches into L2 and L1, 94 and 99 % with one of the next line; decode attention of bf16 and
- * int8 KV 5,200 and 3,060 us with prefetches into L1, 3,850 and 2,430 into L2. */
+ * and Zen 4. Measured on Zen 4, one core: GEMV of Q8_0 and BF16 67 % of the read stream with
+ * prefetches into L2 and L1, 97 and 101 % with one of the next line; decode attention of bf16 and
+ * int8 KV 5,300 and 3,100 us with prefetches into L1, 3,860 and 2,340 into L2. */
 bool qr_cpu_follows_streams(void);
 
 /* Returns the brand string, for example "AMD EPYC 9015"; "unknown" without one. Static storage. */

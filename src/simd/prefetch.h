@@ -13,10 +13,11 @@
 #include <stdint.h>
 
 enum {
-    /* Weights that are read once per call, at every level. L2 supports more outstanding misses than
-     * L1, so a line goes to L2 first and to L1 shortly before its use. Xeon with AMX, one core,
-     * 8192 x 2048 from memory, M = 1, before and after: avx2 Q4_0 9.2 and 12.5 GB/s, BF16 61 and
-     * 96 % of the read stream; avx512_bf16 Q4_0 60 and 75 %, Q4_K 63 and 82 %. */
+    /* Weights that are read once per call, at every level, unless they are prefetched near. L2
+     * supports more outstanding misses than L1, so a line goes to L2 first and to L1 shortly before
+     * its use. Xeon with AMX, one core, 8192 x 2048 from memory, M = 1, before and after: avx2 Q4_0
+     * 9.2 and 12.5 GB/s, BF16 61 and 96 % of the read stream; avx512_bf16 Q4_0 60 and 75 %, Q4_K 63
+     * and 82 %. */
     WEIGHT_PREFETCH_L2_BYTES = 8192,
     WEIGHT_PREFETCH_L1_BYTES = 1024,
     /* Quantized weights at avx512_amx, where 8 KB is too long. Xeon with AMX, Llama-1B tg32 on two
