@@ -54,7 +54,7 @@ struct qr_attn_qk_args {
 };
 
 /* A row of int8 queries for int4 keys, as attn_quantize_q_int4 writes it: the codes [n], then f32
- * scales [n / 32], then int32 -8 * (sum of the codes) [n / 32], of each group of 32 values. */
+ * scales [n / 32], then int32 -20 * (sum of the codes) [n / 32], of each group of 32 values. */
 static inline size_t qr_int4_query_bytes(size_t n) { return n + n / 4; }
 
 /* Online softmax: weights of n_rows rows for one tile, and the running state of the rows over a

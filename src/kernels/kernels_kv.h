@@ -38,12 +38,16 @@
  * applied last. block is a power of two that divides n. */
 enum { QR_INT4_GROUP = 32 };
 #define QR_INT4_SCALE_MAX 0x1p100f
-/* plus QR_INT4_BIAS: -20, -16, -12, -10, -7, -5, -3, -1, 1, 3, 5, 7, 10, 12, 16, 20 */
+/* plus QR_INT4_BIAS */
 #define QR_INT4_LEVELS                                                                             \
     {                                                                                              \
         0, 4, 8, 10, 13, 15, 17, 19, 21, 23, 25, 27, 30, 32, 36, 40                                \
     }
 enum { QR_INT4_BIAS = 20 };
+#define QR_INT4_SIGNED_LEVELS                                                                      \
+    {                                                                                              \
+        -20, -16, -12, -10, -7, -5, -3, -1, 1, 3, 5, 7, 10, 12, 16, 20                             \
+    }
 
 #define QR_KERNELS_KV(X)                                                                           \
     X(size_t, quantize_bf16, (uint16_t * dst, const float *src, float scale, size_t n))            \

@@ -4,17 +4,31 @@
  *
  * A vec_*.h must be included first. An int4_sum holds the sums of the products of a lane: with
  * signed bytes (int4_add_q, of two vectors, finished by int4_sum_q) or with unsigned bytes
- * (int4_add_w, int4_sum_w). Levels are 0 .. 40: without an instruction for such products some of
- * them are added in 16 bits, 4 * 40 * 127 < 2^15 and 2 * 40 * 255 < 2^15. */
+ * (int4_add_w, int4_sum_w). Levels are 0 .. 40, or -20 .. 20 in int4_add_w with INT4_SIGNED_W:
+ * without an instruction for such products some of them are added in 16 bits, 4 * 40 * 127 < 2^15
+ * and 2 * 40 * 255 < 2^15. */
 #ifndef QR_SIMD_INT4_DOT_H
 #define QR_SIMD_INT4_DOT_H
 
-/* The levels of the low and of the high codes of bytes. */
-static inline vi32 int4_low(const uint8_t *levels, vi32 bytes)
+/* A table of the levels of 16 codes, and the levels of the low and of the high codes of bytes. */
+#if defined(VI32_LUT64)
+typedef vi32 int4_table;
+
+static inline int4_table int4_levels(const uint8_t *levels) { return vi32_repeat16(levels); }
+static inline vi32 int4_low(int4_table levels, vi32 bytes) { return vi32_lut64(levels, bytes); }
+static inline vi32 int4_high(int4_table levels, vi32 bytes)
+{
+    return vi32_lut64(levels, vi32_shr(bytes, 4));
+}
+#else
+typedef const uint8_t *int4_table;
+
+static inline int4_table int4_levels(const uint8_t *levels) { return levels; }
+static inline vi32 int4_low(int4_table levels, vi32 bytes)
 {
     return vi32_lut16(levels, vi32_and(bytes, vi32_set1(0x0f0f0f0f)));
 }
-static inline vi32 int4_high(const uint8_t *levels, vi32 bytes)
+static inline vi32 int4_high(int4_table levels, vi32 bytes)
 {
 #if defined(VI32_SHR_BYTES)
     return vi32_lut16(levels, vi32_shr_bytes(bytes, 4));
@@ -22,8 +36,10 @@ static inline vi32 int4_high(const uint8_t *levels, vi32 bytes)
     return vi32_lut16(levels, vi32_and(vi32_shr(bytes, 4), vi32_set1(0x0f0f0f0f)));
 #endif
 }
+#endif
 
 #if defined(VEC_NEON)
+enum { INT4_SIGNED_W = 0 }; /* no product of unsigned and signed bytes */
 typedef struct {
     int32x4_t lo, hi;
 } int4_sum;
@@ -48,6 +64,7 @@ static inline int4_sum int4_add_w(int4_sum sum, vi32 levels, vi32 w)
 static inline vi32 int4_sum_q(int4_sum sum) { return vpaddq_s32(sum.lo, sum.hi); }
 static inline vi32 int4_sum_w(int4_sum sum) { return vpaddq_s32(sum.lo, sum.hi); }
 #else
+enum { INT4_SIGNED_W = 1 };
 typedef vi32 int4_sum;
 
 static inline int4_sum int4_zero(void) { return vi32_zero(); }

@@ -100,6 +100,8 @@ static inline int32_t vi32_top(vi32 a)
     return _mm_cvtsi128_si32(_mm_max_epi32(v, _mm_shuffle_epi32(v, 0xb1)));
 }
 static inline vi32 vi32_max(vi32 a, vi32 b) { return _mm256_max_epi32(a, b); }
+/* lane i: the maximum of lanes i % 4, i % 4 + 4, ... */
+static inline vi32 vi32_top_16(vi32 a) { return vi32_max(a, _mm256_permute2x128_si256(a, a, 1)); }
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p));
@@ -113,10 +115,14 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
     const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     _mm_storel_epi64((__m128i *)p, _mm_packs_epi16(w, w));
 }
-static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+/* stores the vectors v[0] .. v[3] one after the other; lanes within uint8 range, or INT32_MIN,
+ * which is stored as 0 */
+static inline void vi32_store4_u8(uint8_t *p, const vi32 v[4])
 {
-    const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-    _mm_storel_epi64((__m128i *)p, _mm_packus_epi16(w, w));
+    const __m256i quads =
+        _mm256_packus_epi16(_mm256_packus_epi32(v[0], v[1]), _mm256_packus_epi32(v[2], v[3]));
+    const __m256i order = _mm256_set_epi32(7, 3, 6, 2, 5, 1, 4, 0);
+    _mm256_storeu_si256((__m256i *)p, _mm256_permutevar8x32_epi32(quads, order));
 }
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)

@@ -85,6 +85,12 @@ static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return _mm512_sllv_epi32(a, n
 static inline int32_t vi32_total(vi32 a) { return _mm512_reduce_add_epi32(a); }
 static inline int32_t vi32_top(vi32 a) { return _mm512_reduce_max_epi32(a); }
 static inline vi32 vi32_max(vi32 a, vi32 b) { return _mm512_max_epi32(a, b); }
+/* lane i: the maximum of lanes i % 4, i % 4 + 4, ... */
+static inline vi32 vi32_top_16(vi32 a)
+{
+    a = vi32_max(a, _mm512_shuffle_i32x4(a, a, 0x4e));
+    return vi32_max(a, _mm512_shuffle_i32x4(a, a, 0xb1));
+}
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
     return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p));
@@ -97,9 +103,14 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 {
     _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
 }
-static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+/* stores the vectors v[0] .. v[3] one after the other; lanes within uint8 range, or INT32_MIN,
+ * which is stored as 0 */
+static inline void vi32_store4_u8(uint8_t *p, const vi32 v[4])
 {
-    _mm_storeu_si128((__m128i *)p, _mm512_cvtepi32_epi8(v));
+    const __m512i quads =
+        _mm512_packus_epi16(_mm512_packus_epi32(v[0], v[1]), _mm512_packus_epi32(v[2], v[3]));
+    const __m512i order = _mm512_set_epi32(15, 11, 7, 3, 14, 10, 6, 2, 13, 9, 5, 1, 12, 8, 4, 0);
+    _mm512_storeu_si512(p, _mm512_permutexvar_epi32(order, quads));
 }
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)

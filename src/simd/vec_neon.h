@@ -89,6 +89,8 @@ static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return vshlq_s32(a, n); }
 static inline int32_t vi32_total(vi32 a) { return vaddvq_s32(a); }
 static inline int32_t vi32_top(vi32 a) { return vmaxvq_s32(a); }
 static inline vi32 vi32_max(vi32 a, vi32 b) { return vmaxq_s32(a, b); }
+/* lane i: the maximum of lanes i % 4, i % 4 + 4, ... */
+static inline vi32 vi32_top_16(vi32 a) { return a; }
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
     uint32_t t;
@@ -108,9 +110,12 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
     const int32_t t = vget_lane_s32(vreinterpret_s32_s8(vmovn_s16(vcombine_s16(h, h))), 0);
     memcpy(p, &t, sizeof t);
 }
-static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+/* stores the vectors v[0] .. v[3] one after the other; lanes within uint8 range */
+static inline void vi32_store4_u8(uint8_t *p, const vi32 v[4])
 {
-    vi32_store_s8((int8_t *)p, v); /* keeps the low byte of each lane */
+    const int16x8_t lo = vcombine_s16(vmovn_s32(v[0]), vmovn_s32(v[1])),
+                    hi = vcombine_s16(vmovn_s32(v[2]), vmovn_s32(v[3]));
+    vst1q_s8((int8_t *)p, vcombine_s8(vmovn_s16(lo), vmovn_s16(hi)));
 }
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)

@@ -154,6 +154,7 @@ static inline int32_t vi32_top(vi32 a)
     return top;
 }
 VEC_OP2_(vi32_max, vi32, vi32, (int32_t)a.v[i_] > (int32_t)b.v[i_] ? a.v[i_] : b.v[i_])
+static inline vi32 vi32_top_16(vi32 a) { return a; } /* of lane i: lanes i % 4, i % 4 + 4, ... */
 static inline vi32 vi32_shl(vi32 a, int n)
 {
     VEC_LANES_ a.v[i_] <<= n;
@@ -185,9 +186,11 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 {
     VEC_LANES_ p[i_] = (int8_t)v.v[i_];
 }
-static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+/* stores the vectors v[0] .. v[3] one after the other; lanes within uint8 range */
+static inline void vi32_store4_u8(uint8_t *p, const vi32 v[4])
 {
-    VEC_LANES_ p[i_] = (uint8_t)v.v[i_];
+    for (int j = 0; j < 4; j++)
+        VEC_LANES_ p[j * VF32_N + i_] = (uint8_t)v[j].v[i_];
 }
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)
@@ -214,10 +217,10 @@ static inline vf32 vf32_from_i32(vi32 a)
     VEC_LANES_ r.v[i_] = (float)(int32_t)a.v[i_];
     return r;
 }
-static inline vi32 vi32_round(vf32 a) /* nearest even */
+static inline vi32 vi32_round(vf32 a) /* nearest even; NaN: 0 */
 {
     vi32 r;
-    VEC_LANES_ r.v[i_] = (uint32_t)(int32_t)nearbyintf(a.v[i_]);
+    VEC_LANES_ r.v[i_] = isnan(a.v[i_]) ? 0 : (uint32_t)(int32_t)nearbyintf(a.v[i_]);
     return r;
 }
 

@@ -113,6 +113,13 @@ static inline vi32 vi32_shl_each(vi32 a, vi32 n) { return a << n; }
 static inline int32_t vi32_total(vi32 a) { return (int32_t)svaddv_s32(VEC_ALL, a); }
 static inline int32_t vi32_top(vi32 a) { return svmaxv_s32(VEC_ALL, a); }
 static inline vi32 vi32_max(vi32 a, vi32 b) { return svmax_s32_x(VEC_ALL, a, b); }
+/* lane i: the maximum of lanes i % 4, i % 4 + 4, ... */
+static inline vi32 vi32_top_16(vi32 a)
+{
+    for (int i = 4; i < VF32_N; i += 4)
+        a = vi32_max(a, svext_s32(a, a, 4));
+    return a;
+}
 static inline vi32 vi32_load_u8(const uint8_t *p)
 {
     return svreinterpret_s32_u32(svld1ub_u32(VEC_ALL, p));
@@ -122,9 +129,11 @@ static inline void vi32_store_s8(int8_t *p, vi32 v) /* lanes within int8 range *
 {
     svst1b_s32(VEC_ALL, p, v);
 }
-static inline void vi32_store_u8(uint8_t *p, vi32 v) /* lanes within uint8 range */
+/* stores the vectors v[0] .. v[3] one after the other; lanes within uint8 range */
+static inline void vi32_store4_u8(uint8_t *p, const vi32 v[4])
 {
-    vi32_store_s8((int8_t *)p, v); /* keeps the low byte of each lane */
+    for (int i = 0; i < 4; i++)
+        vi32_store_s8((int8_t *)p + i * VF32_N, v[i]); /* keeps the low byte of each lane */
 }
 /* byte i of the result is table[byte i of idx]; bytes of idx are 0 .. 15 */
 static inline vi32 vi32_lut16(const uint8_t *table, vi32 idx)

@@ -18,10 +18,15 @@ enum {
     I4_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 2 : 4,
     /* rows that heed next_l2: more than one tile takes longer than the memory */
     I4_L2_ROWS = QR_INSTRUMENTED || VF32_N < 8 ? 0 : KV_FEW_ROWS,
+    I4_AHEAD = 4, /* groups of values whose weights are rounded before their products */
     I4_COLUMNS = QR_INSTRUMENTED || VF32_N < 16 ? 1 : 4, /* of a register tile of K */
 };
 
+/* bits of floats: infinity, and the least maximum of a group that is not taken for 0 */
+enum { I4_INF = 0x7f800000, I4_TINY = 0x0d800000 };
+
 static const uint8_t I4_LEVELS[16] = QR_INT4_LEVELS;
+static const int8_t I4_SIGNED_LEVELS[16] = QR_INT4_SIGNED_LEVELS;
 
 QR_INLINE vi32 i4_quad_at(const void *p)
 {
@@ -74,6 +79,30 @@ void QR_KERNEL(attn_quantize_q_int4)(uint8_t *dst, const float *src, size_t n)
 
 /* ---- scores */
 
+/* Adds the products of step i of a group to the sums of the columns from c on. The group's codes of
+ * queries are at `code`, those of a column of keys from byte `at` on. */
+QR_INLINE void i4_qk_step(const struct qr_attn_qk_args *a, const uint8_t *code, size_t at, int i,
+                          int c, int rows, int columns, struct kv_ahead next,
+                          int4_sum sum[I4_ROWS][I4_COLUMNS * I4_VECS])
+{
+    const size_t q_stride = qr_int4_query_bytes((size_t)a->head_size);
+    const int4_table levels = int4_levels(I4_LEVELS);
+    code += i * 4;
+    QR_UNROLL_8 (int u = 0; u < columns; u++) {
+        const uint8_t *k = (const uint8_t *)a->k[c + u] + at + (size_t)i * a->k_stride;
+        prefetch_kv_line(next, (i * columns + u) * I4_CELL);
+        QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
+            const vi32 bytes = vi32_load(k + v * I4_BYTES);
+            const vi32 low = int4_low(levels, bytes), high = int4_high(levels, bytes);
+            QR_UNROLL_8 (int r = 0; r < rows; r++) {
+                int4_sum *to = &sum[r][u * I4_VECS + v];
+                *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride), high,
+                                 i4_quad_at(code + (size_t)r * q_stride + 16));
+            }
+        }
+    }
+}
+
 /* Adds the products of group g to the scores of `rows` rows and `columns` columns from c on. */
 QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, float *s, size_t g,
                            int c, int rows, int columns, struct kv_ahead next)
@@ -86,21 +115,12 @@ QR_INLINE void i4_qk_group(const struct qr_attn_qk_args *a, const uint8_t *q, fl
     }
     const uint8_t *code = q + g * I4_GROUP;
     const size_t at = g * 4 * a->k_stride;
-    QR_UNROLL_8 (int i = 0; i < 4; i++, code += 4) {
-        QR_UNROLL_8 (int u = 0; u < columns; u++) {
-            const uint8_t *k = (const uint8_t *)a->k[c + u] + at + (size_t)i * a->k_stride;
-            prefetch_kv_line(next, (i * columns + u) * I4_CELL);
-            QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
-                const vi32 bytes = vi32_load(k + v * I4_BYTES);
-                const vi32 low = int4_low(I4_LEVELS, bytes), high = int4_high(I4_LEVELS, bytes);
-                QR_UNROLL_8 (int r = 0; r < rows; r++) {
-                    int4_sum *to = &sum[r][u * I4_VECS + v];
-                    *to = int4_add_q(*to, low, i4_quad_at(code + (size_t)r * q_stride), high,
-                                     i4_quad_at(code + (size_t)r * q_stride + 16));
-                }
-            }
-        }
-    }
+    if (I4_COLUMNS > 1) /* unrolled, the sums of several columns would not stay in registers */
+        QR_ROLLED (int i = 0; i < 4; i++)
+            i4_qk_step(a, code, at, i, c, rows, columns, next, sum);
+    else
+        QR_UNROLL_8 (int i = 0; i < 4; i++)
+            i4_qk_step(a, code, at, i, c, rows, columns, next, sum);
     QR_UNROLL_8 (int u = 0; u < columns; u++) {
         const uint8_t *scales = (const uint8_t *)a->k_scale[c + u] + g * a->k_scale_stride;
         QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
@@ -177,8 +197,9 @@ void QR_KERNEL(attn_qk_int4)(const struct qr_attn_qk_args *a)
 /* Weights of `rows` rows for one group of values, rounded to 8 bits. */
 struct i4_weights {
     uint8_t codes[I4_ROWS][QR_TILE_KEYS];
-    float factor[I4_ROWS]; /* of the sums of products */
-    int32_t offset[I4_ROWS];
+    float factor[VF32_N]; /* of the sums of products, by row */
+    float inverse[VF32_N];
+    int32_t offset[I4_ROWS]; /* of the sums, without INT4_SIGNED_W */
 };
 
 enum { I4_TILE_VECS = QR_TILE_KEYS / VF32_N };
@@ -196,48 +217,74 @@ QR_INLINE void i4_load_scales(const struct qr_attn_pv_args *a, size_t g, vf32 sc
     }
 }
 
-/* Rounds the weights w of one row. */
+/* Weights of one row, 0 for keys that it does not see. Returns the largest magnitudes of lanes, as
+ * bits: NaN and infinity are above all numbers. */
+QR_INLINE vi32 i4_scale_weights(const struct qr_attn_pv_args *a, size_t row,
+                                const vf32 scales[I4_TILE_VECS], vf32 w[I4_TILE_VECS])
+{
+    const uint64_t visible = a->visible[row];
+    const float *p = (const float *)a->p + row * QR_TILE_KEYS;
+    const vi32 magnitude = vi32_set1(0x7fffffff);
+    vi32 most = vi32_zero();
+    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++)
+        w[i] = vf32_mul(vf32_load(p + i * VF32_N), scales[i]);
+    if (~visible)
+        QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
+            const vm32 seen = vm32_bits((uint32_t)(visible >> (i * VF32_N)));
+            w[i] = vf32_select(seen, w[i], vf32_zero());
+        }
+    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++)
+        most = vi32_max(most, vi32_and(vi32_bits(w[i]), magnitude));
+    return most;
+}
+
+/* x / 255, correctly rounded, for x of at least 2^-100: the remainder is exact. */
+QR_INLINE vf32 i4_divide_255(vf32 x)
+{
+    const vf32 reciprocal = vf32_set1(1.0f / 255), q = vf32_mul(x, reciprocal);
+    return vf32_fma(vf32_fma(q, vf32_set1(-255), x), reciprocal, q);
+}
+
+/* Computes the factors of four rows from the lanes of their largest magnitudes. */
+QR_INLINE void i4_make_factors(struct i4_weights *to, const vi32 most[4])
+{
+    const vi32 a = vi32_max(vi32_zip32_lo(most[0], most[1]), vi32_zip32_hi(most[0], most[1])),
+               b = vi32_max(vi32_zip32_lo(most[2], most[3]), vi32_zip32_hi(most[2], most[3])),
+               top = vi32_top_16(vi32_max(vi32_zip64_lo(a, b), vi32_zip64_hi(a, b)));
+    const vf32 amax = vf32_bits(top);
+    const vm32 tiny = vi32_gt(vi32_set1(I4_TINY), top), finite = vi32_gt(vi32_set1(I4_INF), top);
+    const vf32 factor = vf32_select(tiny, vf32_zero(), i4_divide_255(amax)),
+               inverse = vf32_select(tiny, vf32_zero(), vf32_div(vf32_set1(255), amax));
+    vf32_store(to->factor, vf32_select(finite, factor, vf32_set1(NAN)));
+    vf32_store(to->inverse, vf32_select(finite, inverse, vf32_zero()));
+}
+
+/* Rounds the weights of a row. */
 QR_INLINE void i4_round_weights(struct i4_weights *to, int r, const vf32 w[I4_TILE_VECS])
 {
-    const vi32 magnitude = vi32_set1(0x7fffffff);
-    vi32 most = vi32_zero(), sum = vi32_zero();
-    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) /* NaN and infinity are above all numbers */
-        most = vi32_max(most, vi32_and(vi32_bits(w[i]), magnitude));
-    const int32_t top = vi32_top(most);
-    float amax, inverse = 0;
-    memcpy(&amax, &top, sizeof amax);
-    to->factor[r] = top >= 0x7f800000 ? NAN : amax < 0x1p-100f ? 0 : amax / 255;
-    if (!(to->factor[r] > 0)) {
-        memset(to->codes[r], 0, sizeof to->codes[r]);
-        to->offset[r] = 0;
-        return;
-    }
-    inverse = 255 / amax;
+    const vf32 inverse = vf32_set1(to->inverse[r]);
+    vi32 code[I4_TILE_VECS], sum = vi32_zero();
     QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
-        const vi32 code = vi32_round(vf32_mul(w[i], vf32_set1(inverse)));
-        sum = vi32_add(sum, code);
-        vi32_store_u8(to->codes[r] + i * VF32_N, code);
+        code[i] = vi32_round(vf32_mul(w[i], inverse));
+        sum = vi32_add(sum, code[i]);
     }
-    to->offset[r] = -QR_INT4_BIAS * vi32_total(sum);
+    QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i += 4)
+        vi32_store4_u8(to->codes[r] + i * VF32_N, code + i);
+    if (!INT4_SIGNED_W)
+        to->offset[r] = -QR_INT4_BIAS * vi32_total(sum);
 }
 
 QR_INLINE void i4_make_weights(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
                                struct i4_weights *to)
 {
-    vf32 scales[I4_TILE_VECS], w[I4_TILE_VECS];
+    vf32 scales[I4_TILE_VECS], w[I4_ROWS][I4_TILE_VECS];
+    vi32 most[4];
     i4_load_scales(a, g, scales);
-    for (int r = 0; r < rows; r++) {
-        const uint64_t visible = a->visible[row + (size_t)r];
-        const float *p = (const float *)a->p + (row + (size_t)r) * QR_TILE_KEYS;
-        QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++)
-            w[i] = vf32_mul(vf32_load(p + i * VF32_N), scales[i]);
-        if (~visible)
-            QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
-                const vm32 seen = vm32_bits((uint32_t)(visible >> (i * VF32_N)));
-                w[i] = vf32_select(seen, w[i], vf32_zero());
-            }
-        i4_round_weights(to, r, w);
-    }
+    QR_UNROLL_8 (int r = 0; r < 4; r++)
+        most[r] = r < rows ? i4_scale_weights(a, row + (size_t)r, scales, w[r]) : vi32_zero();
+    i4_make_factors(to, most);
+    QR_UNROLL_8 (int r = 0; r < rows; r++)
+        i4_round_weights(to, r, w[r]);
 }
 
 /* Adds the products of a group of values and a column, c, to the sums of the low and high codes. */
@@ -246,11 +293,13 @@ QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, in
                             int4_sum high[I4_ROWS][I4_VECS], struct kv_ahead next)
 {
     const uint8_t *at = (const uint8_t *)a->v[c] + g * I4_CELL;
-    QR_UNROLL_8 (int i = 0; i < 4; i++, at += a->v_stride) {
+    const int4_table levels =
+        int4_levels(INT4_SIGNED_W ? (const uint8_t *)I4_SIGNED_LEVELS : I4_LEVELS);
+    QR_ROLLED (int i = 0; i < 4; i++, at += a->v_stride) {
         prefetch_kv_line(next, (c * 4 + i) * I4_CELL);
         QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
             const vi32 bytes = vi32_load(at + v * I4_BYTES);
-            const vi32 lo = int4_low(I4_LEVELS, bytes), hi = int4_high(I4_LEVELS, bytes);
+            const vi32 lo = int4_low(levels, bytes), hi = int4_high(levels, bytes);
             QR_UNROLL_8 (int r = 0; r < rows; r++) {
                 const vi32 x = i4_quad_at(w->codes[r] + c * QR_COLUMN_KEYS + i * 4);
                 low[r][v] = int4_add_w(low[r][v], lo, x);
@@ -287,7 +336,7 @@ QR_INLINE void i4_pv_group(const struct qr_attn_pv_args *a, size_t row, size_t g
     vi32 sum[I4_ROWS][2 * I4_VECS];
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         QR_UNROLL_8 (int v = 0; v < 2 * I4_VECS; v++)
-            sum[r][v] = vi32_set1(w->offset[r]);
+            sum[r][v] = INT4_SIGNED_W ? vi32_zero() : vi32_set1(w->offset[r]);
     }
     i4_pv_half(a, g, 0, rows, w, sum, next);
     i4_pv_half(a, g, 1, rows, w, sum, next);
@@ -303,13 +352,18 @@ QR_INLINE void i4_pv_group(const struct qr_attn_pv_args *a, size_t row, size_t g
 
 QR_INLINE void i4_pv_rows(const struct qr_attn_pv_args *a, size_t row, int rows, bool l2)
 {
-    struct i4_weights w;
-    for (size_t g = 0; g < (size_t)a->v_head_size / I4_GROUP; g++) {
-        i4_make_weights(a, row, g, rows, &w);
+    struct i4_weights w[I4_AHEAD];
+    const size_t groups = (size_t)a->v_head_size / I4_GROUP;
+    for (size_t g = 0; g < groups; g++) {
+        if (g % I4_AHEAD == 0) {
+            const size_t end = groups - g < I4_AHEAD ? groups : g + I4_AHEAD;
+            for (size_t i = g; i < end; i++)
+                i4_make_weights(a, row, i, rows, &w[i - g]);
+        }
         const struct kv_ahead next = { a->next ? (const uint8_t *)a->next + g * 16 * I4_CELL
-                                               : w.codes[0],
+                                               : w[0].codes[0],
                                        l2 };
-        i4_pv_group(a, row, g, rows, &w, next);
+        i4_pv_group(a, row, g, rows, &w[g % I4_AHEAD], next);
     }
 }
 

@@ -18,16 +18,20 @@
 #define QR_INLINE static inline __attribute__((always_inline))
 
 /* A `for` loop that is unrolled completely, of at most 8 or 16 iterations: indices become constants
- * and small arrays of vectors stay in registers. */
+ * and small arrays of vectors stay in registers. QR_ROLLED: one that is never unrolled, where gcc
+ * would otherwise compute more at a time than the registers hold. */
 #if QR_INSTRUMENTED
 #define QR_UNROLL_8  for
 #define QR_UNROLL_16 for
+#define QR_ROLLED    for
 #elif defined(__clang__)
 #define QR_UNROLL_8  _Pragma("clang loop unroll(full)") for
 #define QR_UNROLL_16 _Pragma("clang loop unroll(full)") for
+#define QR_ROLLED    _Pragma("clang loop unroll(disable)") for
 #else
 #define QR_UNROLL_8  _Pragma("GCC unroll 8") for
 #define QR_UNROLL_16 _Pragma("GCC unroll 16") for
+#define QR_ROLLED    _Pragma("GCC unroll 1") for
 #endif
 
 #endif

@@ -23,4 +23,8 @@ void qr_init_attn_avx512_bf16(struct qr_kernels *k)
     QR_SET_KERNEL(k, attn_qk_int8, avx512_bf16);
     QR_SET_KERNEL(k, attn_pv_int8, avx512_bf16);
     QR_SET_KERNEL(k, attn_unpack_int8, avx512_bf16);
+    QR_SET_KERNEL(k, attn_quantize_q_int4, avx512_bf16);
+    QR_SET_KERNEL(k, attn_qk_int4, avx512_bf16);
+    QR_SET_KERNEL(k, attn_pv_int4, avx512_bf16);
+    QR_SET_KERNEL(k, attn_unpack_int4, avx512_bf16);
 }
