@@ -75,7 +75,8 @@ static void score_tile(const struct qr_index_queries *x, const struct qr_tile_ct
     for (uint32_t i = 0; i < TILE && x->weights && head == 0; i++)
         scores[key + i] = 0;
     if (visible) {
-        const struct qr_kv_tile t = qr_kv_tile_load(ctx, key, visible, false);
+        struct qr_kv_tile t;
+        qr_kv_tile_load(ctx, key, visible, false, &t);
         for (uint32_t r = 0; r < ctx->n_rows; r++) {
             if (r % chunk == 0)
                 multiply(ctx, &t, r, ctx->n_rows - r < chunk ? ctx->n_rows - r : chunk);

@@ -9,23 +9,60 @@
 
 enum { TILE = QR_TILE_KEYS, COLUMN = QR_COLUMN_KEYS, COLUMNS = QR_TILE_COLUMNS };
 
-/* Sets column c to the 16 tokens at position `pos`. */
-static void locate_column(const struct qr_tile_ctx *ctx, uint32_t pos, struct qr_kv_tile *t,
-                          uint32_t c)
+/* Where the 16 tokens of a column lie: the fields of struct qr_kv_tile, NULL where the cache has no
+ * such part. */
+struct place {
+    const unsigned char *k, *v;
+    const uint16_t *k_group_scale, *v_group_scale;
+};
+
+/* The place of the column at position `pos`. */
+static inline struct place find_column(const struct qr_tile_ctx *ctx, uint32_t pos)
 {
     const struct qr_kv_layout *l = ctx->layout;
-    const uint32_t slot = pos % ctx->block_size, group = (uint32_t)l->group;
-    const int32_t id = ctx->block_ids[pos / ctx->block_size - ctx->first_block];
-    const unsigned char *block = qr_kv_head_block(&ctx->kv_head, id);
-    const size_t in_group = slot % group / COLUMN;
-    t->k[c] = block + slot / group * l->k_group_bytes + in_group * ctx->k_column_bytes;
+    const uint32_t index = pos / ctx->block_size, slot = pos - index * ctx->block_size,
+                   group = slot / (uint32_t)l->group, token = slot - group * (uint32_t)l->group;
+    const unsigned char *block =
+        qr_kv_head_block(&ctx->kv_head, ctx->block_ids[index - ctx->first_block]);
+    struct place at = { block + group * l->k_group_bytes + token / COLUMN * ctx->k_column_bytes,
+                        NULL, NULL, NULL };
     if (l->latent)
-        return;
-    t->v[c] = block + l->k_bytes + slot / group * l->v_group_bytes + in_group * ctx->v_column_bytes;
+        return at;
+    at.v = block + l->k_bytes + group * l->v_group_bytes + token / COLUMN * ctx->v_column_bytes;
     if (l->k_group_scales)
-        t->k_group_scale[c] = (const void *)(block + qr_kv_k_group_scale(l, (int)slot, 0));
+        at.k_group_scale = (const void *)(block + qr_kv_k_group_scale(l, (int)slot, 0));
     if (l->v_group_scales)
-        t->v_group_scale[c] = (const void *)(block + qr_kv_v_group_scale(l, (int)slot, 0));
+        at.v_group_scale = (const void *)(block + qr_kv_v_group_scale(l, (int)slot, 0));
+    return at;
+}
+
+/* The place of the column c columns after `at` in the same group. */
+static inline struct place next_column(const struct qr_tile_ctx *ctx, struct place at, uint32_t c)
+{
+    at.k += c * ctx->k_column_bytes;
+    at.v = at.v ? at.v + c * ctx->v_column_bytes : NULL;
+    at.k_group_scale = at.k_group_scale ? at.k_group_scale + c * COLUMN : NULL;
+    at.v_group_scale = at.v_group_scale ? at.v_group_scale + c * COLUMN : NULL;
+    return at;
+}
+
+/* Sets the columns of the tile at `key` that have keys of `wanted`; the others become NULL. */
+static void locate_columns(const struct qr_tile_ctx *ctx, uint32_t key, uint64_t wanted,
+                           struct qr_kv_tile *t)
+{
+    const bool one_group = ctx->layout->group == TILE; /* a single lookup, for it divides */
+    struct place first = { NULL, NULL, NULL, NULL };
+    if (one_group)
+        first = find_column(ctx, key);
+    for (uint32_t c = 0; c < COLUMNS; c++) {
+        struct place at = { NULL, NULL, NULL, NULL };
+        if (wanted >> (c * COLUMN) & 0xffff)
+            at = one_group ? next_column(ctx, first, c) : find_column(ctx, key + c * COLUMN);
+        t->k[c] = at.k;
+        t->v[c] = at.v;
+        t->k_group_scale[c] = at.k_group_scale;
+        t->v_group_scale[c] = at.v_group_scale;
+    }
 }
 
 /* Converts a column of plain 8-bit rows to bf16 rows [16][n]. */
@@ -151,23 +188,22 @@ static void set_prefetch(const struct qr_tile_ctx *ctx, uint32_t key, struct qr_
     const bool reads_v =
         !ctx->layout->latent && !kernels->unpack_int4_v && (!kernels->unpack_v || t->v_8bit);
     const bool v_after_k = reads_v && !k_codes;
-    struct qr_kv_tile next = { 0 };
-    if (v_after_k)
-        t->prefetch_k = t->v[0];
+    t->prefetch_k = v_after_k ? t->v[0] : NULL;
+    t->prefetch_v = NULL;
     if (key >= ctx->end || key / ctx->block_size < ctx->first_block)
         return;
     if (ctx->block_ids[key / ctx->block_size - ctx->first_block] < 0) /* in no sparse block list */
         return;
-    locate_column(ctx, key, &next, 0);
+    const struct place next = find_column(ctx, key);
     if (!v_after_k)
-        t->prefetch_k = next.k[0];
+        t->prefetch_k = next.k;
     if (reads_v)
-        t->prefetch_v = v_codes ? next.v[0] : next.k[0];
+        t->prefetch_v = v_codes ? next.v : next.k;
     if (ctx->layout->group == TILE) {
-        if (next.k_group_scale[0])
-            qr_prefetch_lines_l1(next.k_group_scale[0], ctx->layout->k_size / QR_INT4_GROUP * 2);
-        if (next.v_group_scale[0])
-            qr_prefetch_lines_l1(next.v_group_scale[0], ctx->layout->v_size / QR_INT4_GROUP * 2);
+        if (next.k_group_scale)
+            qr_prefetch_lines_l1(next.k_group_scale, ctx->layout->k_size / QR_INT4_GROUP * 2);
+        if (next.v_group_scale)
+            qr_prefetch_lines_l1(next.v_group_scale, ctx->layout->v_size / QR_INT4_GROUP * 2);
     }
     for (int i = 0; i < 2; i++)
         for (int c = 0; scales[i] && ctx->layout->group == TILE && c < COLUMNS; c++)
@@ -190,29 +226,27 @@ static const float *tile_scales(const struct qr_tile_ctx *ctx, uint32_t key,
     return gathered;
 }
 
-struct qr_kv_tile qr_kv_tile_load(const struct qr_tile_ctx *ctx, uint32_t key, uint64_t wanted,
-                                  bool keep_8bit)
+void qr_kv_tile_load(const struct qr_tile_ctx *ctx, uint32_t key, uint64_t wanted, bool keep_8bit,
+                     struct qr_kv_tile *t)
 {
     const struct qr_attention_kernels *kernels = ctx->kernels;
     const struct qr_kv_layout *l = ctx->layout;
-    struct qr_kv_tile t = { .k_stride = l->k_step_bytes,
-                            .v_stride = l->v_step_bytes,
-                            .group_scale_stride = (size_t)l->group * sizeof(uint16_t) };
-    for (uint32_t c = 0; c < COLUMNS; c++)
-        if (wanted >> (c * COLUMN) & 0xffff)
-            locate_column(ctx, key + c * COLUMN, &t, c);
-    t.k_8bit = keep_8bit && kernels->qk_8bit;
-    t.v_8bit = keep_8bit && kernels->pv_8bit;
-    set_prefetch(ctx, key + TILE, &t);
+    locate_columns(ctx, key, wanted, t);
+    t->k_stride = l->k_step_bytes;
+    t->v_stride = l->v_step_bytes;
+    t->group_scale_stride = (size_t)l->group * sizeof(uint16_t);
+    t->k_8bit = keep_8bit && kernels->qk_8bit;
+    t->v_8bit = keep_8bit && kernels->pv_8bit;
+    set_prefetch(ctx, key + TILE, t);
+    t->k_scale = t->v_scale = NULL;
     if (l->k_scales)
-        t.k_scale = tile_scales(ctx, key, &t, l->k_scales, ctx->scratch->k_scale);
+        t->k_scale = tile_scales(ctx, key, t, l->k_scales, ctx->scratch->k_scale);
     if (l->v_scales)
-        t.v_scale = tile_scales(ctx, key, &t, l->v_scales, ctx->scratch->v_scale);
+        t->v_scale = tile_scales(ctx, key, t, l->v_scales, ctx->scratch->v_scale);
     if (kernels->unpack_k || kernels->unpack_v)
-        unpack_tile(ctx, &t);
+        unpack_tile(ctx, t);
     if (kernels->unpack_int4_k || kernels->unpack_int4_v)
-        unpack_int4_tile(ctx, &t);
+        unpack_int4_tile(ctx, t);
     if (l->latent)
-        qr_latent_values(ctx, &t);
-    return t;
+        qr_latent_values(ctx, t);
 }

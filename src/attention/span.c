@@ -138,7 +138,8 @@ void qr_span_attend(const struct qr_tile_ctx *ctx, uint32_t span, const struct q
         if (!live)
             reset(ctx, st);
         live = true;
-        const struct qr_kv_tile t = qr_kv_tile_load(ctx, key, seen, fits_8bit(ctx, seen));
+        struct qr_kv_tile t;
+        qr_kv_tile_load(ctx, key, seen, fits_8bit(ctx, seen), &t);
         for (uint32_t r = 0; r < n_rows; r += chunk)
             attend_rows(ctx, key, &t, st, r, n_rows - r < chunk ? n_rows - r : chunk);
     }
