@@ -36,7 +36,7 @@ struct qr_attention_kernels qr_attention_kernels_select(const struct qr_kernels 
 {
     struct qr_attention_kernels k = { .softmax = t->attn_softmax,
                                       .merge = t->attn_merge,
-                                      .next_l2 = t->follows_streams };
+                                      .next_l2 = t->followed_streams == QR_CPU_STREAMS_ALL };
     const bool native = compute != QUIRE_COMPUTE_F32;
     select_8bit(&k, t, layout, native);
     const bool k_int4 = layout->k_dtype == QUIRE_KV_INT4, v_int4 = layout->v_dtype == QUIRE_KV_INT4;

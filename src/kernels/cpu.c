@@ -123,11 +123,17 @@ bool qr_cpu_slow_vdpbf16ps(void)
     return (a >> 8 & 15) == 6 && ((a >> 4 & 15) | (a >> 12 & 0xf0)) != COOPER_LAKE;
 }
 
-bool qr_cpu_follows_streams(void)
+enum qr_cpu_streams qr_cpu_followed_streams(void)
 {
-    enum { ZEN_3_AND_4 = 0x19 };
     const uint32_t a = packed_model(signature_AMD_ebx);
-    return (a >> 8 & 15) + (a >> 20 & 0xff) == ZEN_3_AND_4; /* base and extended family */
+    switch ((a >> 8 & 15) + (a >> 20 & 0xff)) { /* base and extended family */
+    case 0x19:                                  /* Zen 3, Zen 4 */
+        return QR_CPU_STREAMS_ALL;
+    case 0x1a: /* Zen 5 */
+        return QR_CPU_STREAMS_FLOATS;
+    default:
+        return QR_CPU_STREAMS_NONE;
+    }
 }
 
 const char *qr_cpu_brand(void)
@@ -176,7 +182,7 @@ uint32_t qr_cpu_features(void)
 
 const char *qr_cpu_brand(void) { return "aarch64"; }
 bool qr_cpu_slow_vdpbf16ps(void) { return false; }
-bool qr_cpu_follows_streams(void) { return false; }
+enum qr_cpu_streams qr_cpu_followed_streams(void) { return QR_CPU_STREAMS_NONE; }
 bool qr_cpu_amx_permitted(void) { return false; }
 int qr_cpu_request_amx(void) { return ENOSYS; }
 
@@ -184,7 +190,7 @@ int qr_cpu_request_amx(void) { return ENOSYS; }
 uint32_t qr_cpu_features(void) { return 0; }
 const char *qr_cpu_brand(void) { return "unknown"; }
 bool qr_cpu_slow_vdpbf16ps(void) { return false; }
-bool qr_cpu_follows_streams(void) { return false; }
+enum qr_cpu_streams qr_cpu_followed_streams(void) { return QR_CPU_STREAMS_NONE; }
 bool qr_cpu_amx_permitted(void) { return false; }
 int qr_cpu_request_amx(void) { return ENOSYS; }
 #endif

@@ -40,12 +40,21 @@ int qr_cpu_request_amx(void);
  * GFLOP/s on one core (measured). */
 bool qr_cpu_slow_vdpbf16ps(void);
 
-/* Returns whether the hardware prefetchers follow a stream of loads to the limit of the memory, and
- * software prefetches far ahead or into L1 only take miss buffers from them: AMD family 19h, Zen 3
- * and Zen 4. Measured on Zen 4, one core: GEMV of Q8_0 and BF16 67 % of the read stream with
- * prefetches into L2 and L1, 97 and 101 % with one of the next line; decode attention of bf16 and
- * int8 KV 5,300 and 3,100 us with prefetches into L1, 3,860 and 2,340 into L2. */
-bool qr_cpu_follows_streams(void);
+/* Streams of loads that the hardware prefetchers follow to the limit of the memory: software
+ * prefetches far ahead or into L1 only take miss buffers from them. */
+enum qr_cpu_streams {
+    QR_CPU_STREAMS_NONE,
+    /* Weights of f32 and bf16. AMD family 1Ah, Zen 5, one core: BF16 of 8192 x 8192 22.4 GB/s with
+     * prefetches into L2 and L1, 27.6 with one of the next line; Q8_0 29.9 and 28.2; keys and
+     * values lose up to 9 %. */
+    QR_CPU_STREAMS_FLOATS,
+    /* All. AMD family 19h, Zen 3 and Zen 4. Measured on Zen 4, one core: GEMV of Q8_0 and BF16 67 %
+     * of the read stream with prefetches into L2 and L1, 97 and 101 % with one of the next line;
+     * decode attention of bf16 and int8 KV 5,300 and 3,100 us with prefetches into L1, 3,860 and
+     * 2,340 into L2. */
+    QR_CPU_STREAMS_ALL,
+};
+enum qr_cpu_streams qr_cpu_followed_streams(void);
 
 /* Returns the brand string, for example "AMD EPYC 9015"; "unknown" without one. Static storage. */
 const char *qr_cpu_brand(void);

@@ -78,7 +78,7 @@ static void build_tables(void)
         if (l->quirk)
             l->quirk(k, &tables[l->base]);
         k->level = l->name;
-        k->follows_streams = qr_cpu_follows_streams();
+        k->followed_streams = qr_cpu_followed_streams();
     }
 }
 

@@ -7,6 +7,7 @@
  * structs. */
 #ifndef QR_KERNELS_KERNELS_H
 #define QR_KERNELS_KERNELS_H
+#include "kernels/cpu.h"
 #include "kernels/kernels_attn.h"
 #include "kernels/kernels_kv.h"
 #include "kernels/kernels_linear.h"
@@ -35,7 +36,7 @@ struct qr_kernels {
      * most QR_MAX_ATTN_ROWS; and of a tile of heads of up to 128, whose queries and accumulators
      * fit in L2. */
     int attn_register_rows, attn_call_rows, attn_tile_rows;
-    bool follows_streams; /* qr_cpu_follows_streams(): prefetches reach less far */
+    enum qr_cpu_streams followed_streams; /* their prefetches reach less far */
     struct {
 #define X(ret, name, params) const char *name;
         QR_KERNELS(X)

@@ -104,6 +104,14 @@ static void run_unpacked(const struct qr_linear_args *args, const struct qr_line
     }
 }
 
+/* Whether a light stream of weights of this type is prefetched near. */
+static bool prefetches_near(uint32_t type, const struct qr_kernels *kernels)
+{
+    const bool floats = type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16;
+    return kernels->followed_streams == QR_CPU_STREAMS_ALL ||
+           (kernels->followed_streams == QR_CPU_STREAMS_FLOATS && floats);
+}
+
 void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
                          const struct qr_kernels *kernels)
 {
@@ -118,7 +126,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         .m = b->i1 - b->i0,
         .n = b->j1 - b->j0,
         .k = w->k,
-        .prefetch_near = kernels->follows_streams,
+        .prefetch_near = prefetches_near(w->type, kernels),
         .order = w->order,
         .x = x->f32 + b->i0 * x->f32_stride,
         .x_stride = x->f32_stride,
