@@ -194,12 +194,14 @@ void QR_KERNEL(attn_qk_int4)(const struct qr_attn_qk_args *a)
 
 /* ---- values */
 
-/* Weights of `rows` rows for one group of values, rounded to 8 bits. */
+/* Weights of the rows for I4_AHEAD groups of values, rounded to 8 bits. Lane 4 * g + r of the vectors
+ * belongs to row r of group g. */
 struct i4_weights {
-    uint8_t codes[I4_ROWS][QR_TILE_KEYS];
-    float factor[VF32_N]; /* of the sums of products, by row */
-    float inverse[VF32_N];
-    int32_t offset[I4_ROWS]; /* of the sums, without INT4_SIGNED_W */
+    uint8_t codes[I4_AHEAD][I4_ROWS][QR_TILE_KEYS];
+    int32_t top[4 * I4_AHEAD + VF32_N]; /* bits of the largest weight; the last VF32_N are excess */
+    float factor[4 * I4_AHEAD];         /* of the sums of products */
+    float inverse[4 * I4_AHEAD];
+    int32_t offset[I4_AHEAD][I4_ROWS]; /* of the sums, without INT4_SIGNED_W */
 };
 
 enum { I4_TILE_VECS = QR_TILE_KEYS / VF32_N };
@@ -217,15 +219,12 @@ QR_INLINE void i4_load_scales(const struct qr_attn_pv_args *a, size_t g, vf32 sc
     }
 }
 
-/* Weights of one row, 0 for keys that it does not see. Returns the largest magnitudes of lanes, as
- * bits: NaN and infinity are above all numbers. */
-QR_INLINE vi32 i4_scale_weights(const struct qr_attn_pv_args *a, size_t row,
+/* Weights of one row, 0 for keys that it does not see. */
+QR_INLINE void i4_scale_weights(const struct qr_attn_pv_args *a, size_t row,
                                 const vf32 scales[I4_TILE_VECS], vf32 w[I4_TILE_VECS])
 {
     const uint64_t visible = a->visible[row];
     const float *p = (const float *)a->p + row * QR_TILE_KEYS;
-    const vi32 magnitude = vi32_set1(0x7fffffff);
-    vi32 most = vi32_zero();
     QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++)
         w[i] = vf32_mul(vf32_load(p + i * VF32_N), scales[i]);
     if (~visible)
@@ -233,8 +232,14 @@ QR_INLINE vi32 i4_scale_weights(const struct qr_attn_pv_args *a, size_t row,
             const vm32 seen = vm32_bits((uint32_t)(visible >> (i * VF32_N)));
             w[i] = vf32_select(seen, w[i], vf32_zero());
         }
+}
+
+/* The largest magnitudes of lanes, as bits: NaN and infinity are above all numbers. */
+QR_INLINE vi32 i4_largest(const vf32 w[I4_TILE_VECS])
+{
+    vi32 most = vi32_zero();
     QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++)
-        most = vi32_max(most, vi32_and(vi32_bits(w[i]), magnitude));
+        most = vi32_max(most, vi32_and(vi32_bits(w[i]), vi32_set1(0x7fffffff)));
     return most;
 }
 
@@ -245,52 +250,74 @@ QR_INLINE vf32 i4_divide_255(vf32 x)
     return vf32_fma(vf32_fma(q, vf32_set1(-255), x), reciprocal, q);
 }
 
-/* Computes the factors of four rows from the lanes of their largest magnitudes. */
-QR_INLINE void i4_make_factors(struct i4_weights *to, const vi32 most[4])
+/* Stores the largest magnitude of each row from those of the lanes. */
+QR_INLINE void i4_store_top(int32_t *to, const vi32 most[4])
 {
     const vi32 a = vi32_max(vi32_zip32_lo(most[0], most[1]), vi32_zip32_hi(most[0], most[1])),
-               b = vi32_max(vi32_zip32_lo(most[2], most[3]), vi32_zip32_hi(most[2], most[3])),
-               top = vi32_top_16(vi32_max(vi32_zip64_lo(a, b), vi32_zip64_hi(a, b)));
-    const vf32 amax = vf32_bits(top);
-    const vm32 tiny = vi32_gt(vi32_set1(I4_TINY), top), finite = vi32_gt(vi32_set1(I4_INF), top);
-    const vf32 factor = vf32_select(tiny, vf32_zero(), i4_divide_255(amax)),
-               inverse = vf32_select(tiny, vf32_zero(), vf32_div(vf32_set1(255), amax));
-    vf32_store(to->factor, vf32_select(finite, factor, vf32_set1(NAN)));
-    vf32_store(to->inverse, vf32_select(finite, inverse, vf32_zero()));
+               b = vi32_max(vi32_zip32_lo(most[2], most[3]), vi32_zip32_hi(most[2], most[3]));
+    vi32_store(to, vi32_top_16(vi32_max(vi32_zip64_lo(a, b), vi32_zip64_hi(a, b))));
 }
 
-/* Rounds the weights of a row. */
-QR_INLINE void i4_round_weights(struct i4_weights *to, int r, const vf32 w[I4_TILE_VECS])
+QR_INLINE void i4_make_factors(struct i4_weights *to)
 {
-    const vf32 inverse = vf32_set1(to->inverse[r]);
+    QR_UNROLL_8 (int i = 0; i < 4 * I4_AHEAD; i += VF32_N) {
+        const vi32 top = vi32_load(to->top + i);
+        const vf32 amax = vf32_bits(top);
+        const vm32 tiny = vi32_gt(vi32_set1(I4_TINY), top),
+                   finite = vi32_gt(vi32_set1(I4_INF), top);
+        const vf32 factor = vf32_select(tiny, vf32_zero(), i4_divide_255(amax)),
+                   inverse = vf32_select(tiny, vf32_zero(), vf32_div(vf32_set1(255), amax));
+        vf32_store(to->factor + i, vf32_select(finite, factor, vf32_set1(NAN)));
+        vf32_store(to->inverse + i, vf32_select(finite, inverse, vf32_zero()));
+    }
+}
+
+/* Rounds the weights of row r for group g. */
+QR_INLINE void i4_round_weights(struct i4_weights *to, size_t g, int r, const vf32 w[I4_TILE_VECS])
+{
+    const vf32 inverse = vf32_set1(to->inverse[4 * g + (size_t)r]);
     vi32 code[I4_TILE_VECS], sum = vi32_zero();
     QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i++) {
         code[i] = vi32_round(vf32_mul(w[i], inverse));
         sum = vi32_add(sum, code[i]);
     }
     QR_UNROLL_16 (int i = 0; i < I4_TILE_VECS; i += 4)
-        vi32_store4_u8(to->codes[r] + i * VF32_N, code + i);
+        vi32_store4_u8(to->codes[g][r] + i * VF32_N, code + i);
     if (!INT4_SIGNED_W)
-        to->offset[r] = -QR_INT4_BIAS * vi32_total(sum);
+        to->offset[g][r] = -QR_INT4_BIAS * vi32_total(sum);
 }
 
-QR_INLINE void i4_make_weights(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
-                               struct i4_weights *to)
+/* Computes the weights for groups [first, first + n), n up to I4_AHEAD, in passes: from products to
+ * codes it is a long way, and the groups do not depend on each other. */
+QR_INLINE void i4_make_weights(const struct qr_attn_pv_args *a, size_t row, size_t first, size_t n,
+                               int rows, struct i4_weights *to)
 {
-    vf32 scales[I4_TILE_VECS], w[I4_ROWS][I4_TILE_VECS];
-    vi32 most[4];
-    i4_load_scales(a, g, scales);
-    QR_UNROLL_8 (int r = 0; r < 4; r++)
-        most[r] = r < rows ? i4_scale_weights(a, row + (size_t)r, scales, w[r]) : vi32_zero();
-    i4_make_factors(to, most);
-    QR_UNROLL_8 (int r = 0; r < rows; r++)
-        i4_round_weights(to, r, w[r]);
+    vf32 scales[I4_TILE_VECS], w[I4_TILE_VECS];
+    memset(to->top, 0, sizeof to->top);
+    for (size_t g = 0; g < n; g++) {
+        vi32 most[4] = { vi32_zero(), vi32_zero(), vi32_zero(), vi32_zero() };
+        i4_load_scales(a, first + g, scales);
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
+            i4_scale_weights(a, row + (size_t)r, scales, w);
+            most[r] = i4_largest(w);
+        }
+        i4_store_top(to->top + 4 * g, most);
+    }
+    i4_make_factors(to);
+    for (size_t g = 0; g < n; g++) {
+        i4_load_scales(a, first + g, scales);
+        QR_UNROLL_8 (int r = 0; r < rows; r++) {
+            i4_scale_weights(a, row + (size_t)r, scales, w);
+            i4_round_weights(to, g, r, w);
+        }
+    }
 }
 
 /* Adds the products of a group of values and a column, c, to the sums of the low and high codes. */
 QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, int rows,
-                            const struct i4_weights *w, int4_sum low[I4_ROWS][I4_VECS],
-                            int4_sum high[I4_ROWS][I4_VECS], struct kv_ahead next)
+                            const uint8_t codes[I4_ROWS][QR_TILE_KEYS],
+                            int4_sum low[I4_ROWS][I4_VECS], int4_sum high[I4_ROWS][I4_VECS],
+                            struct kv_ahead next)
 {
     const uint8_t *at = (const uint8_t *)a->v[c] + g * I4_CELL;
     const int4_table levels =
@@ -301,7 +328,7 @@ QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, in
             const vi32 bytes = vi32_load(at + v * I4_BYTES);
             const vi32 lo = int4_low(levels, bytes), hi = int4_high(levels, bytes);
             QR_UNROLL_8 (int r = 0; r < rows; r++) {
-                const vi32 x = i4_quad_at(w->codes[r] + c * QR_COLUMN_KEYS + i * 4);
+                const vi32 x = i4_quad_at(codes[r] + c * QR_COLUMN_KEYS + i * 4);
                 low[r][v] = int4_add_w(low[r][v], lo, x);
                 high[r][v] = int4_add_w(high[r][v], hi, x);
             }
@@ -311,8 +338,8 @@ QR_INLINE void i4_pv_column(const struct qr_attn_pv_args *a, size_t g, int c, in
 
 /* Products of one group of values with two columns, as 32-bit sums. */
 QR_INLINE void i4_pv_half(const struct qr_attn_pv_args *a, size_t g, int half, int rows,
-                          const struct i4_weights *w, vi32 sum[I4_ROWS][2 * I4_VECS],
-                          struct kv_ahead next)
+                          const uint8_t codes[I4_ROWS][QR_TILE_KEYS],
+                          vi32 sum[I4_ROWS][2 * I4_VECS], struct kv_ahead next)
 {
     int4_sum low[I4_ROWS][I4_VECS], high[I4_ROWS][I4_VECS];
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
@@ -321,7 +348,7 @@ QR_INLINE void i4_pv_half(const struct qr_attn_pv_args *a, size_t g, int half, i
     }
     QR_UNROLL_8 (int c = 2 * half; c < 2 * half + 2; c++)
         if (a->v[c])
-            i4_pv_column(a, g, c, rows, w, low, high, next);
+            i4_pv_column(a, g, c, rows, codes, low, high, next);
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         QR_UNROLL_8 (int v = 0; v < I4_VECS; v++) {
             sum[r][v] = vi32_add(sum[r][v], int4_sum_w(low[r][v]));
@@ -333,37 +360,35 @@ QR_INLINE void i4_pv_half(const struct qr_attn_pv_args *a, size_t g, int half, i
 QR_INLINE void i4_pv_group(const struct qr_attn_pv_args *a, size_t row, size_t g, int rows,
                            const struct i4_weights *w, struct kv_ahead next)
 {
+    const size_t i = g % I4_AHEAD;
     vi32 sum[I4_ROWS][2 * I4_VECS];
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         QR_UNROLL_8 (int v = 0; v < 2 * I4_VECS; v++)
-            sum[r][v] = INT4_SIGNED_W ? vi32_zero() : vi32_set1(w->offset[r]);
+            sum[r][v] = INT4_SIGNED_W ? vi32_zero() : vi32_set1(w->offset[i][r]);
     }
-    i4_pv_half(a, g, 0, rows, w, sum, next);
-    i4_pv_half(a, g, 1, rows, w, sum, next);
+    i4_pv_half(a, g, 0, rows, w->codes[i], sum, next);
+    i4_pv_half(a, g, 1, rows, w->codes[i], sum, next);
     QR_UNROLL_8 (int r = 0; r < rows; r++) {
         float *o = a->o + (row + (size_t)r) * a->o_stride + g * I4_GROUP;
         if (a->visible[row + (size_t)r])
             QR_UNROLL_8 (int v = 0; v < 2 * I4_VECS; v++)
-                vf32_store(o + v * VF32_N,
-                           vf32_fma(vf32_from_i32(sum[r][v]), vf32_set1(w->factor[r]),
-                                    vf32_load(o + v * VF32_N)));
+                vf32_store(o + v * VF32_N, vf32_fma(vf32_from_i32(sum[r][v]),
+                                                    vf32_set1(w->factor[4 * i + (size_t)r]),
+                                                    vf32_load(o + v * VF32_N)));
     }
 }
 
 QR_INLINE void i4_pv_rows(const struct qr_attn_pv_args *a, size_t row, int rows, bool l2)
 {
-    struct i4_weights w[I4_AHEAD];
+    struct i4_weights w;
     const size_t groups = (size_t)a->v_head_size / I4_GROUP;
     for (size_t g = 0; g < groups; g++) {
-        if (g % I4_AHEAD == 0) {
-            const size_t end = groups - g < I4_AHEAD ? groups : g + I4_AHEAD;
-            for (size_t i = g; i < end; i++)
-                i4_make_weights(a, row, i, rows, &w[i - g]);
-        }
+        if (g % I4_AHEAD == 0)
+            i4_make_weights(a, row, g, groups - g < I4_AHEAD ? groups - g : I4_AHEAD, rows, &w);
         const struct kv_ahead next = { a->next ? (const uint8_t *)a->next + g * 16 * I4_CELL
-                                               : w[0].codes[0],
+                                               : w.codes[0][0],
                                        l2 };
-        i4_pv_group(a, row, g, rows, &w[g % I4_AHEAD], next);
+        i4_pv_group(a, row, g, rows, &w, next);
     }
 }
 
