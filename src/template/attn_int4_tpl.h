@@ -194,8 +194,8 @@ void QR_KERNEL(attn_qk_int4)(const struct qr_attn_qk_args *a)
 
 /* ---- values */
 
-/* Weights of the rows for I4_AHEAD groups of values, rounded to 8 bits. Lane 4 * g + r of the vectors
- * belongs to row r of group g. */
+/* Weights of the rows for I4_AHEAD groups of values, rounded to 8 bits. Element 4 * g + r of top,
+ * factor and inverse belongs to row r of group g. */
 struct i4_weights {
     uint8_t codes[I4_AHEAD][I4_ROWS][QR_TILE_KEYS];
     int32_t top[4 * I4_AHEAD + VF32_N]; /* bits of the largest weight; the last VF32_N are excess */
