@@ -76,6 +76,9 @@ static const struct {
            "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8 int4, as a list"),
     OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one per entry of -ctk (default: the same)"),
     OPTION("--shuffle", NULL, FLAG, shuffle, "random order of block ids"),
+    OPTION(
+        "--cold", NULL, NUMBER, cold,
+        "MiB between two uses of the same weights, keys and values (default: 4 L3, 128 or more)"),
     OPTION("--full", NULL, FLAG, full, "targets: more shapes and deeper contexts"),
     OPTION("--onednn", NULL, FLAG, onednn, "linear: oneDNN for bf16 and f32 weights"),
     OPTION("--seed", NULL, NUMBER, seed, "seed of the random data"),

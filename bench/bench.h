@@ -23,7 +23,7 @@ struct bench_options {
     const char *types, *shapes, *k_types, *v_types; /* lists of names */
     const char *model, *arch, *type, *output, *peer, *pack_cache, *draft_model, *lora;
     struct bench_list threads, m, prompts, gens, depths, batches;
-    uint32_t reps, layers, seed, chunk, lora_rank;
+    uint32_t reps, layers, seed, chunk, lora_rank, cold;
     const char *synth, *prompt_len, *answer_len, *trace, *url, *scenario; /* serve */
     const char *json_schema;                                              /* serve */
     uint32_t requests, concurrency, shared_prefix, groups, max_seqs, cache_tokens, vocab;

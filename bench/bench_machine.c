@@ -90,11 +90,15 @@ size_t bench_cache_bytes(int level)
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
+enum { LEAST_COLD_MIB = 16 }; /* the stream of the probe is eight huge pages or more */
+
 size_t bench_cold_bytes(const struct bench_options *o)
 {
     const size_t last = bench_cache_bytes(3), least = (size_t)128 << 20;
+    if (o->cold)
+        return (size_t)o->cold << 20;
     if (o->quick)
-        return (size_t)16 << 20;
+        return (size_t)LEAST_COLD_MIB << 20;
     return 4 * last > least ? 4 * last : least;
 }
 
@@ -237,6 +241,8 @@ int bench_machine_open(struct bench_machine *m, const struct bench_options *o, u
     struct quire_threads_params params;
     const struct qr_kernels *kernels;
     *m = (struct bench_machine){ 0 };
+    if (o->cold && o->cold < LEAST_COLD_MIB)
+        return bench_error(64, "--cold %u: at least %d", o->cold, LEAST_COLD_MIB);
     quire_status s = qr_kernels_get(o->isa, &kernels, &err);
     if (s != QUIRE_OK)
         return bench_fail("--isa", s, &err);

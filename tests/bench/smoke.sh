@@ -47,6 +47,9 @@ prints 3 roofline --isa "$level" -t 1
 prints 4 roofline --isa generic -t 2
 prints 8 linear --types q8_0,q4_k,bf16,f32 --shapes 80x512 -M 1,5 -t 1,2
 prints 4 linear --types q6_k --shapes 33x256 -M 1,7 --compute native,f32 --isa generic
+prints 1 linear --types q4_0 --shapes 64x64 -M 1 --cold 16
+fails 64 linear --cold 15
+fails 64 linear --cold some
 prints 4 attention --shapes llama-1b -p 70 -ctk bf16,fp8,int8
 prints 12 attention --shapes llama-1b -d 300 -b 1,3 -ctk bf16,fp8,int8
 # prefill and decode at each depth: count of paged rows per "queries/context"
