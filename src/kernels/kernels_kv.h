@@ -38,7 +38,7 @@
  * applied last. block is a power of two that divides n. */
 enum { QR_INT4_GROUP = 32 };
 #define QR_INT4_SCALE_MAX 0x1p100f
-/* plus QR_INT4_BIAS */
+/* the levels of the codes 0 .. 15, plus QR_INT4_BIAS; and without */
 #define QR_INT4_LEVELS                                                                             \
     {                                                                                              \
         0, 4, 8, 10, 13, 15, 17, 19, 21, 23, 25, 27, 30, 32, 36, 40                                \
