@@ -12,9 +12,9 @@
 /* The compiler moves no load across it: with loads hoisted it would run out of registers. */
 #define LINEAR_LOAD_BARRIER __asm__ volatile("" ::: "memory")
 
-/* L2 prefetch distance of streamed weights; a level may define its own. */
-#ifndef LINEAR_PREFETCH_L2_BYTES
-#define LINEAR_PREFETCH_L2_BYTES WEIGHT_PREFETCH_L2_BYTES
+/* L1 prefetch distance of streamed weights; a level may define its own. */
+#ifndef LINEAR_PREFETCH_L1_BYTES
+#define LINEAR_PREFETCH_L1_BYTES WEIGHT_PREFETCH_L1_BYTES
 #endif
 
 enum {
@@ -27,25 +27,25 @@ enum {
  * prefetch_near is set, light streams are prefetched near. */
 QR_INLINE bool linear_is_light(size_t m, size_t cost) { return m * cost <= VF32_N; }
 
-/* Prefetches weights that are read once: `next`, LINEAR_PREFETCH_L2_BYTES ahead of the stream, into
- * L2, and the line WEIGHT_PREFETCH_L1_BYTES ahead into L1; near: the line after the one that is
+/* Prefetches weights that are read once: `next`, WEIGHT_PREFETCH_L2_BYTES ahead of the stream, into
+ * L2, and the line LINEAR_PREFETCH_L1_BYTES ahead into L1; near: the line after the one that is
  * read now, into L2. Past the last panel they are wasted. */
 QR_INLINE void prefetch_weights(const uint8_t *next, bool near)
 {
-    const uintptr_t at = (uintptr_t)next - LINEAR_PREFETCH_L2_BYTES;
+    const uintptr_t at = (uintptr_t)next - WEIGHT_PREFETCH_L2_BYTES;
     if (near) {
         qr_prefetch_l2((const void *)(at + QR_CACHE_LINE_BYTES));
         return;
     }
     qr_prefetch_l2(next);
-    qr_prefetch_l1((const void *)(at + WEIGHT_PREFETCH_L1_BYTES));
+    qr_prefetch_l1((const void *)(at + LINEAR_PREFETCH_L1_BYTES));
 }
 
 /* Prefetches `bytes` of the stream as if it were at w. */
 QR_INLINE void prefetch_weight_bytes(const uint8_t *w, size_t bytes, bool near)
 {
     for (size_t i = 0; i < bytes; i += QR_CACHE_LINE_BYTES)
-        prefetch_weights((const uint8_t *)((uintptr_t)w + LINEAR_PREFETCH_L2_BYTES + i), near);
+        prefetch_weights((const uint8_t *)((uintptr_t)w + WEIGHT_PREFETCH_L2_BYTES + i), near);
 }
 
 /* Stores accumulators [m][ld] of up to `rows` outputs from j0 on, plus the bias. */

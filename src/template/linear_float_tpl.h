@@ -29,7 +29,7 @@ struct linear_float_args {
     size_t k;         /* without padding */
     const uint8_t *next, *next_end;
     size_t next_lines;
-    bool stream; /* weights are read once; next is LINEAR_PREFETCH_L2_BYTES ahead of them */
+    bool stream; /* weights are read once; next is WEIGHT_PREFETCH_L2_BYTES ahead of them */
     bool near;   /* of prefetch_weights */
 };
 
@@ -265,7 +265,7 @@ static __attribute__((noinline)) void linear_float_run(const struct qr_linear_ke
                 p.k = a->k - k0 < k_step ? a->k - k0 : k_step;
                 p.x = kind == LINEAR_NATIVE ? (const void *)(a->x_bf16 + i0 * p.x_stride + k0)
                                             : (const void *)(a->x + i0 * p.x_stride + k0);
-                p.next = p.w + (k_step == a->k ? LINEAR_PREFETCH_L2_BYTES : k_step * k_bytes);
+                p.next = p.w + (k_step == a->k ? WEIGHT_PREFETCH_L2_BYTES : k_step * k_bytes);
                 p.next_end = p.next + p.k * k_bytes;
                 p.stream = k_step == a->k;
                 p.next_lines = one_stream ? 0 : step_bytes / QR_CACHE_LINE_BYTES;

@@ -148,7 +148,7 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
         const bool both = linear_q8_pairs_vectors(f, m);
         for (size_t r = 0; r < QR_PANEL_ROWS; r += both ? QR_PANEL_ROWS : VF32_N) {
             struct linear_q8_tile_args p = {
-                .next = body + LINEAR_PREFETCH_L2_BYTES,
+                .next = body + WEIGHT_PREFETCH_L2_BYTES,
                 .near = a->prefetch_near,
                 .next_lines = r ? 0 : qr_panel_block_bytes(f) / QR_CACHE_LINE_BYTES,
                 .w = { body + 4 * r },
@@ -190,7 +190,7 @@ QR_INLINE void linear_q8_skinny_pair(struct qr_panel_format f,
             linear_unpack_scales(f, group + i * a->panel_bytes, nb, &scales, i * QR_PANEL_ROWS);
         }
         const struct linear_q8_tile_args p = {
-            .next = group + header + LINEAR_PREFETCH_L2_BYTES,
+            .next = group + header + WEIGHT_PREFETCH_L2_BYTES,
             .near = a->prefetch_near,
             .next_lines = qr_panel_block_bytes(f) / QR_CACHE_LINE_BYTES,
             .next_panel = a->panel_bytes,

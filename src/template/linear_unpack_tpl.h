@@ -81,11 +81,21 @@ QR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
     return vi32_and(linear_shift(v, at - to), linear_bytes(((1 << bits) - 1) << to));
 }
 
+/* A cache line of codes. */
+QR_INLINE vi32 linear_line(const uint8_t *p)
+{
+    vi32 v = vi32_load(p);
+#if defined(VI32_KEEP)
+    VI32_KEEP(v);
+#endif
+    return v;
+}
+
 /* Bits of step s in the plane at p, moved to bit `to` of each byte. */
 QR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
 {
     const int per_line = 8 / bits;
-    return linear_field(vi32_load(p + s / per_line * QR_CACHE_LINE_BYTES), bits * (s % per_line),
+    return linear_field(linear_line(p + s / per_line * QR_CACHE_LINE_BYTES), bits * (s % per_line),
                         bits, to);
 }
 
@@ -94,10 +104,10 @@ QR_INLINE vi32 linear_plane(const uint8_t *p, int bits, int s, int to)
 QR_INLINE vi32 linear_threes_line(const uint8_t *body, int s)
 {
     if (s < 6)
-        return vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES);
-    vi32 last = linear_field(vi32_load(body), 6, 2, 0);
-    last = vi32_or(last, linear_field(vi32_load(body + QR_CACHE_LINE_BYTES), 6, 2, 2));
-    return vi32_or(last, linear_field(vi32_load(body + 2 * QR_CACHE_LINE_BYTES), 6, 2, 4));
+        return linear_line(body + s / 2 * QR_CACHE_LINE_BYTES);
+    vi32 last = linear_field(linear_line(body), 6, 2, 0);
+    last = vi32_or(last, linear_field(linear_line(body + QR_CACHE_LINE_BYTES), 6, 2, 2));
+    return vi32_or(last, linear_field(linear_line(body + 2 * QR_CACHE_LINE_BYTES), 6, 2, 4));
 }
 
 /* Step s of a body with three bits per code, looked up in the codebook of IQ2. */
@@ -142,7 +152,7 @@ QR_INLINE vi32 linear_code(struct qr_panel_format f, bool is_signed, const uint8
     if (f.lut != QR_LUT_NONE && f.low_bits == 3)
         return linear_threes_iq2(body, s);
     if (f.lut != QR_LUT_NONE && !qr_panel_is_float(f)) {
-        const vi32 v = linear_shift(vi32_load(body + s / 2 * QR_CACHE_LINE_BYTES), 4 * (s % 2));
+        const vi32 v = linear_shift(linear_line(body + s / 2 * QR_CACHE_LINE_BYTES), 4 * (s % 2));
         return linear_lookup(f.lut == QR_LUT_IQ4       ? iq4[is_signed]
                              : f.lut == QR_LUT_MXFP4   ? mxfp4
                              : f.lut == QR_LUT_IQ3_XXS ? iq3_xxs

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantized weights for avx512_vnni, on VPDPBUSD. */
 #include "simd/vec_avx512.h"
-#define QR_ISA         avx512_vnni
-#define LINEAR_Q8_ROWS 6
-#define LINEAR_Q8_VECS 2
+#define QR_ISA                   avx512_vnni
+#define LINEAR_Q8_ROWS           6
+#define LINEAR_Q8_VECS           2
+#define LINEAR_PREFETCH_L1_BYTES WEIGHT_PREFETCH_L1_BYTES_AVX512
 #include "template/linear_q8_tpl.h"
 
 void qr_init_linear_avx512_vnni(struct qr_kernels *k)
