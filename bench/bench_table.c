@@ -57,7 +57,8 @@ void bench_document_end(struct bench_table *t)
 
 void bench_note(const struct bench_table *t, const char *fmt, ...)
 {
-    if (t->format != BENCH_MARKDOWN)
+    const bool empty = t->n_tables && !t->n_rows;
+    if (t->format != BENCH_MARKDOWN || empty)
         return;
     va_list args;
     va_start(args, fmt);
@@ -80,34 +81,41 @@ void bench_table_begin(struct bench_table *t, const char *name, const struct ben
         printf("%s\n{\"name\": ", t->n_tables ? "," : "");
         put_json_string(name);
         printf(", \"rows\": [");
-    } else if (t->format == BENCH_CSV) {
-        printf("%stable", t->n_tables ? "\n" : "");
-        for (unsigned i = 0; i < n_columns; i++)
-            printf(",%s", columns[i].key);
-        putchar('\n');
-    } else {
-        printf("\n### %s\n\n|", name);
-        for (unsigned i = 0; i < n_columns; i++)
-            printf(columns[i].digits == BENCH_TEXT ? " %-*s |" : " %*s |", columns[i].width,
-                   columns[i].title);
-        printf("\n|");
-        for (unsigned i = 0; i < n_columns; i++) {
-            const int title = (int)strlen(columns[i].title),
-                      width = columns[i].width > title ? columns[i].width : title;
-            putchar(columns[i].digits == BENCH_TEXT ? ':' : '-');
-            for (int k = 0; k < width; k++)
-                putchar('-');
-            printf(columns[i].digits == BENCH_TEXT ? "-|" : ":|");
-        }
-        putchar('\n');
     }
     t->n_tables++;
+}
+
+static void put_heading(const struct bench_table *t)
+{
+    if (t->format == BENCH_CSV) {
+        printf("%stable", t->n_tables > 1 ? "\n" : "");
+        for (unsigned i = 0; i < t->n_columns; i++)
+            printf(",%s", t->columns[i].key);
+        putchar('\n');
+        return;
+    }
+    printf("\n### %s\n\n|", t->name);
+    for (unsigned i = 0; i < t->n_columns; i++)
+        printf(t->columns[i].digits == BENCH_TEXT ? " %-*s |" : " %*s |", t->columns[i].width,
+               t->columns[i].title);
+    printf("\n|");
+    for (unsigned i = 0; i < t->n_columns; i++) {
+        const struct bench_column *c = &t->columns[i];
+        const int title = (int)strlen(c->title), width = c->width > title ? c->width : title;
+        putchar(c->digits == BENCH_TEXT ? ':' : '-');
+        for (int k = 0; k < width; k++)
+            putchar('-');
+        printf(c->digits == BENCH_TEXT ? "-|" : ":|");
+    }
+    putchar('\n');
 }
 
 /* Print the separators before and after a cell. */
 static void open_cell(struct bench_table *t)
 {
     const bool first = t->cell == 0;
+    if (first && !t->n_rows && t->format != BENCH_JSON)
+        put_heading(t);
     if (t->format == BENCH_JSON)
         printf("%s\"%s\": ", first ? (t->n_rows ? ",\n  {" : "\n  {") : ", ",
                t->columns[t->cell].key);

@@ -52,12 +52,12 @@ struct bench_table {
 void bench_document_begin(struct bench_table *t, const struct bench_options *o,
                           const char *command);
 void bench_document_end(struct bench_table *t);
-/* Writes a paragraph in Markdown, nothing in the other formats. */
+/* Writes a paragraph in Markdown, nothing in the other formats or after a table without rows. */
 void bench_note(const struct bench_table *t, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Begins a table. The name is a heading in Markdown and a column in CSV. Borrows columns and
- * name. */
+/* Begins a table. The name is a heading in Markdown and a column in CSV; both are written with the
+ * first row, so a command that fails before prints its error alone. Borrows columns and name. */
 void bench_table_begin(struct bench_table *t, const char *name, const struct bench_column *columns,
                        unsigned n_columns);
 void bench_text(struct bench_table *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

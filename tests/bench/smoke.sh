@@ -15,6 +15,7 @@ fails() {
     "$bench" "$@" >"$dir/out" 2>"$dir/err" || got=$?
     [ $got = "$expected" ] || fail "quire-bench $*: exit code $got, expected $expected: $(cat "$dir/err")"
     [ -s "$dir/err" ] || fail "quire-bench $*: no message"
+    if [ $expected = 64 ] && grep -q '###' "$dir/out"; then fail "quire-bench $*: a table besides the error"; fi
 }
 fails 64
 fails 64 nothing
