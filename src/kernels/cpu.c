@@ -130,7 +130,7 @@ enum qr_cpu_streams qr_cpu_followed_streams(void)
     case 0x19:                                  /* Zen 3, Zen 4 */
         return QR_CPU_STREAMS_ALL;
     case 0x1a: /* Zen 5 */
-        return QR_CPU_STREAMS_FLOATS;
+        return QR_CPU_STREAMS_WIDE;
     default:
         return QR_CPU_STREAMS_NONE;
     }

@@ -40,14 +40,15 @@ int qr_cpu_request_amx(void);
  * GFLOP/s on one core (measured). */
 bool qr_cpu_slow_vdpbf16ps(void);
 
-/* Streams of loads that the hardware prefetchers follow to the limit of the memory: software
- * prefetches far ahead or into L1 only take miss buffers from them. */
+/* Streams of loads that the hardware prefetchers follow to the limit of the memory, or nearly: two
+ * software prefetches per line only take miss buffers from them. */
 enum qr_cpu_streams {
     QR_CPU_STREAMS_NONE,
-    /* Weights of f32 and bf16. AMD family 1Ah, Zen 5, one core: BF16 of 8192 x 8192 22.4 GB/s with
-     * prefetches into L2 and L1, 27.6 with one of the next line; Q8_0 29.9 and 28.2; keys and
-     * values lose up to 9 %. */
-    QR_CPU_STREAMS_FLOATS,
+    /* Weights of eight bits and more, with one prefetch per line into L1. AMD family 1Ah, Zen 5,
+     * one core, one row, with two prefetches, one of the next line, and one into L1: BF16 30 to 35,
+     * 33 to 37, 39 to 43 GB/s; F16 32, 37, 42; Q8_0 38, 39, 43; Q4_0 38, 33, 37. Keys and values
+     * lose up to 9 % with one of the next line. */
+    QR_CPU_STREAMS_WIDE,
     /* All. AMD family 19h, Zen 3 and Zen 4. Measured on Zen 4, one core: GEMV of Q8_0 and BF16 67 %
      * of the read stream with prefetches into L2 and L1, 97 and 101 % with one of the next line;
      * decode attention of bf16 and int8 KV 5,300 and 3,100 us with prefetches into L1, 3,860 and

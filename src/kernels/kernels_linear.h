@@ -288,6 +288,13 @@ struct qr_q8_block {
     int32_t neg_sum;      /* minus the sum of all q */
 };
 
+/* Software prefetches of each line of weights that are read once. */
+enum qr_weight_prefetch {
+    QR_WEIGHT_PREFETCH_TWICE, /* into L2 far ahead, and into L1 shortly before its use */
+    QR_WEIGHT_PREFETCH_NEAR,  /* into L2, the line before its use */
+    QR_WEIGHT_PREFETCH_L1,    /* into L1, far ahead */
+};
+
 /* out[i * out_stride + j] = dot(x row i, weight row j) + bias[j] for i < m, j < n. Any m, n, k >= 1
  * (quantized: k a multiple of 32, or of 256 for the K types). Writes nothing else. */
 struct qr_linear_kernel_args {
@@ -297,7 +304,7 @@ struct qr_linear_kernel_args {
     float *out;
     size_t out_stride; /* floats */
     size_t m, n, k;
-    bool prefetch_near; /* weights that are read faster than they arrive: only the next line */
+    enum qr_weight_prefetch prefetch; /* of light streams: weights read faster than they arrive */
     /* linear_f32_*: f32 rows */
     const float *x;
     size_t x_stride; /* floats */

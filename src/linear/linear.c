@@ -104,12 +104,20 @@ static void run_unpacked(const struct qr_linear_args *args, const struct qr_line
     }
 }
 
-/* Whether a light stream of weights of this type is prefetched near. */
-static bool prefetches_near(uint32_t type, const struct qr_kernels *kernels)
+/* Prefetches of a light stream of weights of this type. */
+static enum qr_weight_prefetch prefetch_of(uint32_t type, const struct qr_kernels *kernels)
 {
-    const bool floats = type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16;
-    return kernels->followed_streams == QR_CPU_STREAMS_ALL ||
-           (kernels->followed_streams == QR_CPU_STREAMS_FLOATS && floats);
+    const struct qr_weight_type_info *info = qr_weight_type_info(type);
+    const bool wide = info->block_bytes >= info->block_elems;
+    switch (kernels->followed_streams) {
+    case QR_CPU_STREAMS_ALL:
+        return QR_WEIGHT_PREFETCH_NEAR;
+    case QR_CPU_STREAMS_WIDE:
+        return wide ? QR_WEIGHT_PREFETCH_L1 : QR_WEIGHT_PREFETCH_TWICE;
+    case QR_CPU_STREAMS_NONE:
+        break;
+    }
+    return QR_WEIGHT_PREFETCH_TWICE;
 }
 
 void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
@@ -126,7 +134,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         .m = b->i1 - b->i0,
         .n = b->j1 - b->j0,
         .k = w->k,
-        .prefetch_near = prefetches_near(w->type, kernels),
+        .prefetch = prefetch_of(w->type, kernels),
         .order = w->order,
         .x = x->f32 + b->i0 * x->f32_stride,
         .x_stride = x->f32_stride,

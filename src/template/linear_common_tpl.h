@@ -23,29 +23,29 @@ enum {
 };
 
 /* Whether m rows are a light stream, whose lines take less time to multiply than to arrive. `cost`
- * is that of a line per row and lane: 4 of floats, 8 of 8-bit codes, 16 of 4-bit codes. Where
- * prefetch_near is set, light streams are prefetched near. */
+ * is that of a line per row and lane: 4 of floats, 8 of 8-bit codes, 16 of 4-bit codes. */
 QR_INLINE bool linear_is_light(size_t m, size_t cost) { return m * cost <= VF32_N; }
 
-/* Prefetches weights that are read once: `next`, WEIGHT_PREFETCH_L2_BYTES ahead of the stream, into
- * L2, and the line LINEAR_PREFETCH_L1_BYTES ahead into L1; near: the line after the one that is
- * read now, into L2. Past the last panel they are wasted. */
-QR_INLINE void prefetch_weights(const uint8_t *next, bool near)
+/* Prefetches weights that are read once. `next` is WEIGHT_PREFETCH_L2_BYTES ahead of the line that
+ * is read now. Past the last panel prefetches are wasted. */
+QR_INLINE void prefetch_weights(const uint8_t *next, enum qr_weight_prefetch how)
 {
     const uintptr_t at = (uintptr_t)next - WEIGHT_PREFETCH_L2_BYTES;
-    if (near) {
+    if (how == QR_WEIGHT_PREFETCH_TWICE) {
+        qr_prefetch_l2(next);
+        qr_prefetch_l1((const void *)(at + LINEAR_PREFETCH_L1_BYTES));
+    } else if (how == QR_WEIGHT_PREFETCH_NEAR) {
         qr_prefetch_l2((const void *)(at + QR_CACHE_LINE_BYTES));
-        return;
+    } else {
+        qr_prefetch_l1((const void *)(at + WEIGHT_PREFETCH_L1_BYTES_ALONE));
     }
-    qr_prefetch_l2(next);
-    qr_prefetch_l1((const void *)(at + LINEAR_PREFETCH_L1_BYTES));
 }
 
 /* Prefetches `bytes` of the stream as if it were at w. */
-QR_INLINE void prefetch_weight_bytes(const uint8_t *w, size_t bytes, bool near)
+QR_INLINE void prefetch_weight_bytes(const uint8_t *w, size_t bytes, enum qr_weight_prefetch how)
 {
     for (size_t i = 0; i < bytes; i += QR_CACHE_LINE_BYTES)
-        prefetch_weights((const uint8_t *)((uintptr_t)w + WEIGHT_PREFETCH_L2_BYTES + i), near);
+        prefetch_weights((const uint8_t *)((uintptr_t)w + WEIGHT_PREFETCH_L2_BYTES + i), how);
 }
 
 /* Stores accumulators [m][ld] of up to `rows` outputs from j0 on, plus the bias. */

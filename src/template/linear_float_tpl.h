@@ -30,7 +30,7 @@ struct linear_float_args {
     const uint8_t *next, *next_end;
     size_t next_lines;
     bool stream; /* weights are read once; next is WEIGHT_PREFETCH_L2_BYTES ahead of them */
-    bool near;   /* of prefetch_weights */
+    enum qr_weight_prefetch prefetch; /* of a stream */
 };
 
 QR_INLINE vi32 linear_broadcast_pair(const uint16_t *p)
@@ -110,7 +110,7 @@ QR_INLINE const uint8_t *linear_float_prefetch(const struct linear_float_args *p
 {
     for (size_t i = 0; i < p->next_lines; i++, next += QR_CACHE_LINE_BYTES) {
         if (p->stream)
-            prefetch_weights(next, p->near);
+            prefetch_weights(next, p->prefetch);
         else
             qr_prefetch_l2(next);
     }
@@ -257,7 +257,7 @@ static __attribute__((noinline)) void linear_float_run(const struct qr_linear_ke
                 m == 1 && kind == LINEAR_F32; /* the hardware prefetcher suffices */
             const uint8_t *panel = (const uint8_t *)a->w + j0 / ROWS * a->panel_bytes;
             struct linear_float_args p = { .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
-            p.near = a->prefetch_near && linear_is_light(m, 4);
+            p.prefetch = linear_is_light(m, 4) ? a->prefetch : QR_WEIGHT_PREFETCH_TWICE;
             p.x_stride = kind == LINEAR_NATIVE ? a->x_bf16_stride : a->x_stride;
             memset(acc, 0, m * ROWS * sizeof *acc);
             for (size_t k0 = 0; k0 < a->k; k0 += k_step) {

@@ -61,7 +61,7 @@ struct linear_q8_tile_args {
      * panel, next_panel bytes later */
     const uint8_t *next;
     size_t next_lines, next_panel;
-    bool near; /* light ones near */
+    enum qr_weight_prefetch prefetch; /* of light streams */
 };
 
 /* Whether the accumulators fit in registers, or stay in memory. */
@@ -393,10 +393,14 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
     linear_q8_accumulate(kind, rows, vecs, p, a, half, scale, &sum, acc);
 }
 
-/* linear_is_light for m rows of a format: codes in one piece are. */
-QR_INLINE bool linear_q8_is_light(struct qr_panel_format f, size_t m)
+/* Prefetches of m rows of a format; `light`: those of a light stream, which codes in one piece are.
+ */
+QR_INLINE enum qr_weight_prefetch linear_q8_prefetch(struct qr_panel_format f, size_t m,
+                                                     enum qr_weight_prefetch light)
 {
-    return f.low_bits >= 4 && !f.high_bits && linear_is_light(m, f.low_bits == 8 ? 8 : 16);
+    const bool is_light =
+        f.low_bits >= 4 && !f.high_bits && linear_is_light(m, f.low_bits == 8 ? 8 : 16);
+    return is_light ? light : QR_WEIGHT_PREFETCH_TWICE;
 }
 
 /* A tile of `rows` rows by `vecs` vectors over all blocks of the group. */
@@ -411,7 +415,7 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
     const vi32 shift = vi32_set1(p->offset_shift);
 #endif
     const struct qr_q8_block *a = p->q;
-    const bool near = linear_q8_is_light(f, (size_t)rows) && p->near;
+    const enum qr_weight_prefetch how = linear_q8_prefetch(f, (size_t)rows, p->prefetch);
     const uint8_t *next = p->next;
     struct linear_q8_weights w;
     const float *scale = p->scale;
@@ -426,9 +430,9 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
         for (size_t i = 0; i < p->next_lines; i++, next += QR_CACHE_LINE_BYTES) {
             const bool two = vecs * VF32_N > QR_PANEL_ROWS;
             if (kind & LINEAR_Q8_PACKED) {
-                prefetch_weights(next, near);
+                prefetch_weights(next, how);
                 if (two)
-                    prefetch_weights(next + p->next_panel, near);
+                    prefetch_weights(next + p->next_panel, how);
             } else {
                 qr_prefetch_l1(next);
                 if (two)

@@ -138,18 +138,18 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
     struct linear_scales scales;
     const size_t blocks = a->k / QR_BLOCK_K;
     const uint8_t *group = (const uint8_t *)a->w + j0 / QR_PANEL_ROWS * a->panel_bytes;
-    const bool near = a->prefetch_near && linear_q8_is_light(f, m);
+    const enum qr_weight_prefetch how = linear_q8_prefetch(f, m, a->prefetch);
     memset(acc, 0, m * LINEAR_Q8_LD * sizeof *acc);
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP;
         const uint8_t *body = group + qr_panel_header_bytes(f, nb);
-        prefetch_weight_bytes(group, qr_panel_header_bytes(f, nb), near);
+        prefetch_weight_bytes(group, qr_panel_header_bytes(f, nb), how);
         linear_unpack_scales(f, group, nb, &scales, 0);
         const bool both = linear_q8_pairs_vectors(f, m);
         for (size_t r = 0; r < QR_PANEL_ROWS; r += both ? QR_PANEL_ROWS : VF32_N) {
             struct linear_q8_tile_args p = {
                 .next = body + WEIGHT_PREFETCH_L2_BYTES,
-                .near = a->prefetch_near,
+                .prefetch = a->prefetch,
                 .next_lines = r ? 0 : qr_panel_block_bytes(f) / QR_CACHE_LINE_BYTES,
                 .w = { body + 4 * r },
                 .scale = scales.scale[0] + r,
@@ -181,17 +181,17 @@ QR_INLINE void linear_q8_skinny_pair(struct qr_panel_format f,
     struct linear_scales scales;
     const size_t blocks = a->k / QR_BLOCK_K;
     const uint8_t *group = (const uint8_t *)a->w + j0 / QR_PANEL_ROWS * a->panel_bytes;
-    const bool near = a->prefetch_near && linear_q8_is_light(f, m);
+    const enum qr_weight_prefetch how = linear_q8_prefetch(f, m, a->prefetch);
     for (size_t b = 0; b < blocks; b += LINEAR_Q8_GROUP) {
         const size_t nb = blocks - b < LINEAR_Q8_GROUP ? blocks - b : LINEAR_Q8_GROUP,
                      header = qr_panel_header_bytes(f, nb);
         for (size_t i = 0; i < 2; i++) {
-            prefetch_weight_bytes(group + i * a->panel_bytes, header, near);
+            prefetch_weight_bytes(group + i * a->panel_bytes, header, how);
             linear_unpack_scales(f, group + i * a->panel_bytes, nb, &scales, i * QR_PANEL_ROWS);
         }
         const struct linear_q8_tile_args p = {
             .next = group + header + WEIGHT_PREFETCH_L2_BYTES,
-            .near = a->prefetch_near,
+            .prefetch = a->prefetch,
             .next_lines = qr_panel_block_bytes(f) / QR_CACHE_LINE_BYTES,
             .next_panel = a->panel_bytes,
             .w = { group + header, group + header + a->panel_bytes },

@@ -157,7 +157,7 @@ static struct part part_at(const struct qr_linear_kernel_args *a, const uint8_t 
                       .x_stride = a->x_bf16_stride * sizeof(uint16_t),
                       .steps = left < most ? left : most,
                       .into_l1 = blocks == 1 };
-    p.next = p.w + (p.into_l1 ? (size_t)WEIGHT_PREFETCH_L1_BYTES_AMX_BF16 : p.steps * STEP_BYTES);
+    p.next = p.w + (p.into_l1 ? (size_t)WEIGHT_PREFETCH_L1_BYTES_ALONE : p.steps * STEP_BYTES);
     p.lines = (STEP_BYTES / QR_CACHE_LINE_BYTES + blocks - 1) / blocks;
     return p;
 }
