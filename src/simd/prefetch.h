@@ -26,9 +26,13 @@ enum {
     WEIGHT_PREFETCH_L1_BYTES_AVX512 = 3072,
     /* Quantized weights that are multiplied by tiles at avx512_amx. */
     WEIGHT_PREFETCH_L2_BYTES_AMX = 3584,
-    /* bf16 weights of up to 16 rows at avx512_amx, and QR_WEIGHT_PREFETCH_L1. AMD Zen 5, one row of
-     * bf16 on each of two cores: 70 GB/s, with QR_WEIGHT_PREFETCH_NEAR 64. */
+    /* QR_WEIGHT_PREFETCH_L1. AMD Zen 5, one row of bf16 on each of two cores: 70 GB/s, with
+     * QR_WEIGHT_PREFETCH_NEAR 64. */
     WEIGHT_PREFETCH_L1_BYTES_ALONE = 8192,
+    /* bf16 weights of up to 16 rows at avx512_amx. Xeon with AMX, one row on each of 16 CPUs: 6.4
+     * GB/s per CPU with the prefetch into L1 alone, 8.2 with both. */
+    WEIGHT_PREFETCH_L2_BYTES_AMX_BF16 = 24576,
+    WEIGHT_PREFETCH_L1_BYTES_AMX_BF16 = 8192,
     /* Matrices of low-rank adapters. Xeon with AMX, 16 threads, Llama-1B Q4_0, 4 sequences with 4
      * adapters of rank 16: they add 17 % to a step instead of 20 %. */
     ADAPTER_PREFETCH_L2_BYTES = 4096,

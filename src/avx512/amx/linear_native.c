@@ -22,6 +22,8 @@ enum {
     CHUNK_ROWS = 256, /* rows at a time: their activations stay in L2 */
     SUM_ROWS = 128,   /* rows whose sums are on the stack, 32 KiB; weights come from L2 again */
     BLOCK = TILE * COLUMNS,
+    /* of weights that are read once, from the prefetch into L1 to that into L2 */
+    STREAM_L2_BYTES = WEIGHT_PREFETCH_L2_BYTES_AMX_BF16 - WEIGHT_PREFETCH_L1_BYTES_AMX_BF16,
 };
 
 /* Memory of the four tiles of sums of a block: consecutive tiles, or rows of 64 when complete. */
@@ -38,7 +40,7 @@ struct part {
     size_t steps;
     const uint8_t *next;
     size_t lines;
-    bool into_l1; /* read soon: prefetched into L1, else into L2 */
+    bool into_l1; /* a stream, read soon: prefetched into L1 too, else into L2 only */
 };
 
 /* The last partial step of k, padded with zeros. */
@@ -70,14 +72,17 @@ static void configure_tiles(size_t rows)
             AMX_ZERO(t);                                                                           \
     } while (0)
 
-/* Prefetches the weights of one step; returns the next address. */
+/* Prefetches the weights of one step; returns the next address. L2 supports more outstanding misses
+ * than L1: lines of a stream go there first. */
 QR_INLINE const uint8_t *prefetch_step(const struct part *p, const uint8_t *next)
 {
     for (size_t i = 0; i < p->lines; i++, next += QR_CACHE_LINE_BYTES) {
-        if (p->into_l1)
+        if (p->into_l1) {
             qr_prefetch_l1(next);
-        else
+            qr_prefetch_l2(next + STREAM_L2_BYTES);
+        } else {
             qr_prefetch_l2(next);
+        }
     }
     return next;
 }
@@ -157,7 +162,7 @@ static struct part part_at(const struct qr_linear_kernel_args *a, const uint8_t 
                       .x_stride = a->x_bf16_stride * sizeof(uint16_t),
                       .steps = left < most ? left : most,
                       .into_l1 = blocks == 1 };
-    p.next = p.w + (p.into_l1 ? (size_t)WEIGHT_PREFETCH_L1_BYTES_ALONE : p.steps * STEP_BYTES);
+    p.next = p.w + (p.into_l1 ? (size_t)WEIGHT_PREFETCH_L1_BYTES_AMX_BF16 : p.steps * STEP_BYTES);
     p.lines = (STEP_BYTES / QR_CACHE_LINE_BYTES + blocks - 1) / blocks;
     return p;
 }
