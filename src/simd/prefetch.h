@@ -13,18 +13,19 @@
 #include <stdint.h>
 
 enum {
-    /* Weights that are read once per call, at every level, unless they are prefetched near. L2
+    /* Weights that are read once per call, with QR_WEIGHT_PREFETCH_TWICE, at every level. L2
      * supports more outstanding misses than L1, so a line goes to L2 first and to L1 shortly before
      * its use. Xeon with AMX, one core, 8192 x 2048 from memory, M = 1, before and after: avx2 Q4_0
      * 9.2 and 12.5 GB/s, BF16 61 and 96 % of the read stream; avx512_bf16 Q4_0 60 and 75 %, Q4_K 63
      * and 82 %. */
     WEIGHT_PREFETCH_L2_BYTES = 8192,
     WEIGHT_PREFETCH_L1_BYTES = 1024,
-    /* Quantized weights with AVX-512, into L1. Llama-1B Q4_0 tg32 with 1 KB and 3 KB: Xeon with AMX
-     * 148 and 163 t/s on 16 threads, 32.1 and 34.3 on two; AMD Zen 5, 4 layers, two threads, 151
-     * and 165. With 4 KB types of two bits lose up to 9 % on Zen 5. */
+    /* Quantized weights with AVX-512, into L1. Llama-1B Q4_0 tg32 with 1 KB and 3 KB: AMD Zen 5, 4
+     * layers, two threads, 150 and 165 t/s; Xeon with AMX, 16 threads, with 3.5 KB into L2 and 1 KB
+     * 148, with 8 KB and 3 KB 163. With 4 KB types of two bits lose up to 9 % on Zen 5. */
     WEIGHT_PREFETCH_L1_BYTES_AVX512 = 3072,
-    /* Quantized weights that are multiplied by tiles at avx512_amx. */
+    /* Quantized weights that are multiplied by tiles at avx512_amx. 16 to 64 rows on each of 16
+     * CPUs of a Xeon: within 6 % with 8 KB and with 16 KB, without a trend. */
     WEIGHT_PREFETCH_L2_BYTES_AMX = 3584,
     /* QR_WEIGHT_PREFETCH_L1. AMD Zen 5, one row of bf16 on each of two cores: 70 GB/s, with
      * QR_WEIGHT_PREFETCH_NEAR 64. */

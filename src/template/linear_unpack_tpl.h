@@ -81,7 +81,7 @@ QR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
     return vi32_and(linear_shift(v, at - to), linear_bytes(((1 << bits) - 1) << to));
 }
 
-/* A cache line of codes. */
+/* A vector of a cache line of codes. */
 QR_INLINE vi32 linear_line(const uint8_t *p)
 {
     vi32 v = vi32_load(p);
