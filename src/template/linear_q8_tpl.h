@@ -45,6 +45,12 @@ QR_INLINE bool linear_q8_pairs_vectors(struct qr_panel_format f, size_t m)
     return LINEAR_Q8_PANEL_IS_PAIR && m <= linear_q8_pair_max(f);
 }
 
+/* Whether skinny GEMM always multiplies the two vectors of a panel at once. */
+QR_INLINE bool linear_q8_pairs_only(struct qr_panel_format f)
+{
+    return LINEAR_Q8_PANEL_IS_PAIR && linear_q8_pair_max(f) == linear_q8_skinny_max(f);
+}
+
 /* m rows of one packed group, 8, 6, 4, 2 or 1 at a time. */
 QR_INLINE void linear_q8_skinny_rows(struct qr_panel_format f, struct linear_q8_tile_args p,
                                      size_t m)
@@ -107,8 +113,9 @@ QR_INLINE void linear_q8_pair_rows(struct qr_panel_format f, struct linear_q8_ti
         case 2:
             linear_q8_tile(kind, f, 2, 2, &p);
             break;
-        default:
-            linear_q8_tile(kind, f, 1, 2, &p);
+        default: /* the last of an odd number; linear_q8_one_row takes a single one */
+            if (LINEAR_Q8_PAIR_IS_EVEN || !LINEAR_Q8_PANEL_IS_PAIR)
+                linear_q8_tile(kind, f, 1, 2, &p);
             break;
         }
         linear_q8_next_rows(&p, rows);
@@ -145,7 +152,7 @@ QR_INLINE void linear_q8_skinny(struct qr_panel_format f, const struct qr_linear
         const uint8_t *body = group + qr_panel_header_bytes(f, nb);
         prefetch_weight_bytes(group, qr_panel_header_bytes(f, nb), how);
         linear_unpack_scales(f, group, nb, &scales, 0);
-        const bool both = linear_q8_pairs_vectors(f, m);
+        const bool both = linear_q8_pairs_only(f) || linear_q8_pairs_vectors(f, m);
         for (size_t r = 0; r < QR_PANEL_ROWS; r += both ? QR_PANEL_ROWS : VF32_N) {
             struct linear_q8_tile_args p = {
                 .next = body + WEIGHT_PREFETCH_L2_BYTES,
@@ -252,7 +259,8 @@ QR_INLINE void linear_q8_vector_chunk(struct qr_panel_format f,
                                                                   size_t m)                        \
     {                                                                                              \
         const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
-        linear_q8_skinny_rows(f, p, m);                                                            \
+        if (!linear_q8_pairs_only(f))                                                              \
+            linear_q8_skinny_rows(f, p, m);                                                        \
     }                                                                                              \
     static __attribute__((noinline)) void linear_q8_pair_##name(                                   \
         const struct linear_q8_tile_args *p, size_t m)                                             \
