@@ -115,20 +115,26 @@ static uint32_t packed_model(uint32_t vendor)
     return __get_cpuid(1, &a, &b, &c, &d) ? a : 0;
 }
 
+/* Base and extended model. */
+static uint32_t model_of(uint32_t packed) { return (packed >> 4 & 15) | (packed >> 12 & 0xf0); }
+
 bool qr_cpu_slow_vdpbf16ps(void)
 {
     /* Cooper Lake starts one each cycle; it shares its model number with Skylake. */
     enum { COOPER_LAKE = 0x55 };
     const uint32_t a = packed_model(signature_INTEL_ebx);
-    return (a >> 8 & 15) == 6 && ((a >> 4 & 15) | (a >> 12 & 0xf0)) != COOPER_LAKE;
+    return (a >> 8 & 15) == 6 && model_of(a) != COOPER_LAKE;
 }
+
+/* Whether the CPU of family 19h with this model is a Zen 3; the others are Zen 4. */
+static bool is_zen3(uint32_t model) { return model < 0x10 || (model >= 0x20 && model < 0x60); }
 
 enum qr_cpu_streams qr_cpu_followed_streams(void)
 {
     const uint32_t a = packed_model(signature_AMD_ebx);
     switch ((a >> 8 & 15) + (a >> 20 & 0xff)) { /* base and extended family */
-    case 0x19:                                  /* Zen 3, Zen 4 */
-        return QR_CPU_STREAMS_ALL;
+    case 0x19:
+        return is_zen3(model_of(a)) ? QR_CPU_STREAMS_WIDE_NEAR : QR_CPU_STREAMS_ALL;
     case 0x1a: /* Zen 5 */
         return QR_CPU_STREAMS_WIDE;
     default:

@@ -17,7 +17,7 @@ enum {
      * supports more outstanding misses than L1, so a line goes to L2 first and to L1 shortly before
      * its use. Xeon with AMX, one core, 8192 x 2048 from memory, M = 1, before and after: avx2 Q4_0
      * 9.2 and 12.5 GB/s, BF16 61 and 96 % of the read stream; avx512_bf16 Q4_0 60 and 75 %, Q4_K 63
-     * and 82 %. */
+     * and 82 %. QR_WEIGHT_PREFETCH_L1_NEAR has the distance into L1 only. */
     WEIGHT_PREFETCH_L2_BYTES = 8192,
     WEIGHT_PREFETCH_L1_BYTES = 1024,
     /* Quantized weights with AVX-512, into L1. Llama-1B Q4_0 tg32 with 1 KB and 3 KB: AMD Zen 5, 4

@@ -36,6 +36,8 @@ QR_INLINE void prefetch_weights(const uint8_t *next, enum qr_weight_prefetch how
         qr_prefetch_l1((const void *)(at + LINEAR_PREFETCH_L1_BYTES));
     } else if (how == QR_WEIGHT_PREFETCH_NEAR) {
         qr_prefetch_l2((const void *)(at + QR_CACHE_LINE_BYTES));
+    } else if (how == QR_WEIGHT_PREFETCH_L1_NEAR) {
+        qr_prefetch_l1((const void *)(at + WEIGHT_PREFETCH_L1_BYTES));
     } else {
         qr_prefetch_l1((const void *)(at + WEIGHT_PREFETCH_L1_BYTES_ALONE));
     }
