@@ -51,9 +51,7 @@ enum qr_cpu_streams {
     QR_CPU_STREAMS_WIDE,
     /* The same with the prefetch shortly before the use. AMD family 19h, Zen 3, one row on each of
      * two cores, with two prefetches, one of the next line, one into L1 8 KB and 1 KB ahead: Q8_0
-     * 16.2, 15.4, 15.1, 16.5 GB/s, BF16 18.3, 16.2, 17.5, 19.0, F16 16.2, 16.1, 15.3, 16.7. With
-     * prefetches into L2 decode attention of f16 takes 1.17 times as long, of bf16 1.07, of int8
-     * 0.97. */
+     * 16.2, 15.4, 15.1, 16.5 GB/s, BF16 18.3, 16.2, 17.5, 19.0, F16 16.2, 16.1, 15.3, 16.7. */
     QR_CPU_STREAMS_WIDE_NEAR,
     /* All. AMD family 19h, Zen 4. Measured on one core: GEMV of Q8_0 and BF16 67 % of the read
      * stream with prefetches into L2 and L1, 97 and 101 % with one of the next line; decode
