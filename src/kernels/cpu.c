@@ -134,7 +134,7 @@ enum qr_cpu_streams qr_cpu_followed_streams(void)
     const uint32_t a = packed_model(signature_AMD_ebx);
     switch ((a >> 8 & 15) + (a >> 20 & 0xff)) { /* base and extended family */
     case 0x19:
-        return is_zen3(model_of(a)) ? QR_CPU_STREAMS_WIDE_NEAR : QR_CPU_STREAMS_ALL;
+        return is_zen3(model_of(a)) ? QR_CPU_STREAMS_WIDE : QR_CPU_STREAMS_ALL;
     case 0x1a: /* Zen 5 */
         return QR_CPU_STREAMS_WIDE;
     default:

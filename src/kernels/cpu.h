@@ -47,12 +47,10 @@ enum qr_cpu_streams {
     /* Weights of eight bits and more, with one prefetch per line into L1. AMD family 1Ah, Zen 5,
      * one core, one row, with two prefetches, one of the next line, and one into L1: BF16 30 to 35,
      * 33 to 37, 39 to 43 GB/s; F16 32, 37, 42; Q8_0 38, 39, 43; Q4_0 38, 33, 37. Keys and values
-     * lose up to 9 % with one of the next line. */
+     * lose up to 9 % with one of the next line. AMD family 19h, Zen 3, one row on each of two
+     * cores, in the same order: Q8_0 16.2, 15.4, 16.5; BF16 18.3, 16.2, 19.0; F16 16.2, 16.1,
+     * 16.7. */
     QR_CPU_STREAMS_WIDE,
-    /* The same with the prefetch shortly before the use. AMD family 19h, Zen 3, one row on each of
-     * two cores, with two prefetches, one of the next line, one into L1 8 KB and 1 KB ahead: Q8_0
-     * 16.2, 15.4, 15.1, 16.5 GB/s, BF16 18.3, 16.2, 17.5, 19.0, F16 16.2, 16.1, 15.3, 16.7. */
-    QR_CPU_STREAMS_WIDE_NEAR,
     /* All. AMD family 19h, Zen 4. Measured on one core: GEMV of Q8_0 and BF16 67 % of the read
      * stream with prefetches into L2 and L1, 97 and 101 % with one of the next line; decode
      * attention of bf16 and int8 KV 5,300 and 3,100 us with prefetches into L1, 3,860 and 2,340

@@ -114,8 +114,6 @@ static enum qr_weight_prefetch prefetch_of(uint32_t type, const struct qr_kernel
         return QR_WEIGHT_PREFETCH_NEAR;
     case QR_CPU_STREAMS_WIDE:
         return wide ? QR_WEIGHT_PREFETCH_L1 : QR_WEIGHT_PREFETCH_TWICE;
-    case QR_CPU_STREAMS_WIDE_NEAR:
-        return wide ? QR_WEIGHT_PREFETCH_L1_NEAR : QR_WEIGHT_PREFETCH_TWICE;
     case QR_CPU_STREAMS_NONE:
         break;
     }

@@ -17,7 +17,7 @@ enum {
      * supports more outstanding misses than L1, so a line goes to L2 first and to L1 shortly before
      * its use. Xeon with AMX, one core, 8192 x 2048 from memory, M = 1, before and after: avx2 Q4_0
      * 9.2 and 12.5 GB/s, BF16 61 and 96 % of the read stream; avx512_bf16 Q4_0 60 and 75 %, Q4_K 63
-     * and 82 %. QR_WEIGHT_PREFETCH_L1_NEAR has the distance into L1 only. */
+     * and 82 %. */
     WEIGHT_PREFETCH_L2_BYTES = 8192,
     WEIGHT_PREFETCH_L1_BYTES = 1024,
     /* Quantized weights with AVX-512, into L1. Llama-1B Q4_0 tg32 with 1 KB and 3 KB: AMD Zen 5, 4
@@ -30,6 +30,9 @@ enum {
     /* QR_WEIGHT_PREFETCH_L1. AMD Zen 5, one row of bf16 on each of two cores: 70 GB/s, with
      * QR_WEIGHT_PREFETCH_NEAR 64. */
     WEIGHT_PREFETCH_L1_BYTES_ALONE = 8192,
+    /* The same at avx2. AMD Zen 3, one row on each of two cores, with 1, 2 and 8 KB: Q8_0 16.5,
+     * 15.5 and 15.1 GB/s, BF16 19.0, 17.1 and 17.5. */
+    WEIGHT_PREFETCH_L1_BYTES_ALONE_AVX2 = 1024,
     /* bf16 weights of up to 16 rows at avx512_amx. Xeon with AMX, one row on each of 16 CPUs: 6.4
      * GB/s per CPU with the prefetch into L1 alone, 8.2 with both. */
     WEIGHT_PREFETCH_L2_BYTES_AMX_BF16 = 24576,

@@ -12,9 +12,13 @@
 /* The compiler moves no load across it: with loads hoisted it would run out of registers. */
 #define LINEAR_LOAD_BARRIER __asm__ volatile("" ::: "memory")
 
-/* L1 prefetch distance of streamed weights; a level may define its own. */
+/* L1 prefetch distances of streamed weights, beside the prefetch into L2 and alone; a level may
+ * define its own. */
 #ifndef LINEAR_PREFETCH_L1_BYTES
 #define LINEAR_PREFETCH_L1_BYTES WEIGHT_PREFETCH_L1_BYTES
+#endif
+#ifndef LINEAR_PREFETCH_ALONE_BYTES
+#define LINEAR_PREFETCH_ALONE_BYTES WEIGHT_PREFETCH_L1_BYTES_ALONE
 #endif
 
 enum {
@@ -36,10 +40,8 @@ QR_INLINE void prefetch_weights(const uint8_t *next, enum qr_weight_prefetch how
         qr_prefetch_l1((const void *)(at + LINEAR_PREFETCH_L1_BYTES));
     } else if (how == QR_WEIGHT_PREFETCH_NEAR) {
         qr_prefetch_l2((const void *)(at + QR_CACHE_LINE_BYTES));
-    } else if (how == QR_WEIGHT_PREFETCH_L1_NEAR) {
-        qr_prefetch_l1((const void *)(at + WEIGHT_PREFETCH_L1_BYTES));
     } else {
-        qr_prefetch_l1((const void *)(at + WEIGHT_PREFETCH_L1_BYTES_ALONE));
+        qr_prefetch_l1((const void *)(at + LINEAR_PREFETCH_ALONE_BYTES));
     }
 }
 

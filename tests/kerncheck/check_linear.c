@@ -156,7 +156,7 @@ static bool make_problem(struct kc_env *env, enum qr_weight_type type, enum mode
                                : kc_int(env, 120, 140));
     p->a.n = (size_t)(p->a.m > 50 ? kc_int(env, 1, 20) : kc_int(env, 1, 70));
     p->a.k = random_k(env, type);
-    p->a.prefetch = (enum qr_weight_prefetch)kc_int(env, 0, 3);
+    p->a.prefetch = (enum qr_weight_prefetch)kc_int(env, 0, 2);
     if (!make_weights(env, p))
         return false;
     make_order(env, p);
