@@ -126,7 +126,8 @@ bool qr_cpu_slow_vdpbf16ps(void)
     return (a >> 8 & 15) == 6 && model_of(a) != COOPER_LAKE;
 }
 
-/* Whether the CPU of family 19h with this model is a Zen 3; the others are Zen 4. */
+/* Whether the CPU of family 19h with this model is a Zen 3 (models 00h to 0Fh and 20h to 5Fh); the
+ * others are Zen 4. */
 static bool is_zen3(uint32_t model) { return model < 0x10 || (model >= 0x20 && model < 0x60); }
 
 enum qr_cpu_streams qr_cpu_followed_streams(void)
