@@ -292,7 +292,7 @@ struct qr_q8_block {
 enum qr_weight_prefetch {
     QR_WEIGHT_PREFETCH_TWICE, /* into L2 far ahead, and into L1 shortly before its use */
     QR_WEIGHT_PREFETCH_NEAR,  /* into L2, the line before its use */
-    QR_WEIGHT_PREFETCH_L1,    /* into L1, far ahead */
+    QR_WEIGHT_PREFETCH_L1,    /* into L1, as far ahead as the level says */
 };
 
 /* out[i * out_stride + j] = dot(x row i, weight row j) + bias[j] for i < m, j < n. Any m, n, k >= 1
