@@ -157,6 +157,27 @@ static const struct qr_kernels *best(void)
     return kernels;
 }
 
+/* Rows so long that GEMM takes fewer at a time have the bits that they have alone. */
+static void long_rows_are_batch_invariant(void **state)
+{
+    (void)state;
+    enum { K = 16384, M = 150, N_OUT = 40 };
+    struct qr_packed *w = random_weight(QR_WEIGHT_Q4_0, N_OUT, K);
+    float *x = random_rows(M, K), *all = random_rows(M, N_OUT), *alone = random_rows(1, N_OUT);
+    for (uint32_t team = 1; team <= 3; team += 2) {
+        memset(all, 0xff, M * N_OUT * sizeof *all);
+        multiply(w, x, M, NULL, QUIRE_COMPUTE_NATIVE, best(), team, all);
+        for (size_t i = 0; i < M; i++) {
+            multiply(w, x + i * K, 1, NULL, QUIRE_COMPUTE_NATIVE, best(), 1, alone);
+            assert_memory_equal(all + i * N_OUT, alone, N_OUT * sizeof *alone);
+        }
+    }
+    qr_packed_destroy(w);
+    free(x);
+    free(all);
+    free(alone);
+}
+
 static uint16_t round_bf16(float x)
 {
     uint32_t bits;
@@ -384,6 +405,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_batch_and_thread_invariant),
+        cmocka_unit_test(long_rows_are_batch_invariant),
         cmocka_unit_test(throughput_mode_is_that_of_bf16_weights),
         cmocka_unit_test(unpacked_panels_do_not_mix),
         cmocka_unit_test(f32_mode_matches_dot_products),
