@@ -2,9 +2,8 @@
 /* linear_unpack_bf16_tpl.h - rounds the weights of quantized and f16 panels to bf16, in the layout
  * of bf16 panels. Needs a vec_*.h and QR_ISA. */
 #include "simd/vec_math.h"
+#include "template/linear_unpack_f16_tpl.h"
 #include "template/linear_unpack_tpl.h"
-
-enum { LINEAR_PAIR_STRIDE = 2 * QR_FLOAT_PANEL_ROWS }; /* from one pair of k to the next */
 
 QR_INLINE void linear_unpack_bf16(struct qr_panel_format f, uint16_t *out, const uint8_t *panel,
                                   size_t k)
@@ -33,15 +32,3 @@ QR_INLINE void linear_unpack_bf16(struct qr_panel_format f, uint16_t *out, const
     }
 QR_QUANT_TYPES(X)
 #undef X
-
-void QR_KERNEL(unpack_bf16_f16)(uint16_t *out, const uint8_t *panel, size_t k)
-{
-    const uint16_t *w = (const uint16_t *)(const void *)panel;
-    for (size_t i = 0; i < k; i += 2, out += LINEAR_PAIR_STRIDE)
-        for (size_t r = 0; r < QR_FLOAT_PANEL_ROWS; r += VF32_N) {
-            const vf32 even = vf32_load_f16(w + i * QR_FLOAT_PANEL_ROWS + r);
-            const vf32 odd =
-                i + 1 < k ? vf32_load_f16(w + (i + 1) * QR_FLOAT_PANEL_ROWS + r) : vf32_zero();
-            vi32_store(out + 2 * r, vf32_pairs_bf16(even, odd));
-        }
-}
