@@ -21,8 +21,8 @@ enum {
  * step. */
 struct lanes {
     __m512i index[2][2];
-    __m512i base; /* bytes of a lane that hold no code */
-    __mmask64 codes;
+    __m512i base;    /* bytes of a lane that hold no code */
+    __mmask64 codes; /* bytes that do */
 };
 
 /* A constant vector of lanes 2 r + e: 4 r + e + first, shifted left. */
@@ -78,7 +78,7 @@ QR_INLINE vf32 lane_weights(struct qr_panel_format f, const struct lanes *l, __m
         return vf32_mul(scale, w);
     if (qr_panel_has_zero(f)) /* f32 scales: the product is rounded */
         return vf32_add(vf32_mul(scale, w), minus_min);
-    return vf32_fma(scale, w, minus_min);
+    return vf32_fma(scale, w, minus_min); /* f16 scales: it is exact */
 }
 
 /* Stores step s: two pairs of k of 16 rows. */
