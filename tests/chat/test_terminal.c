@@ -27,7 +27,7 @@ static int failures;
 struct screen {
     pid_t pid;
     int fd;
-    char text[1 << 20]; /* all output */
+    char text[1 << 20]; /* all output, without carriage returns */
     bool dumb;          /* without cursor movement */
     size_t size, seen;  /* seen: end of the part that expect() has matched */
 };
@@ -85,9 +85,11 @@ static bool read_more(void)
     if (screen.size == sizeof screen.text) /* keep the newer half */
         memmove(screen.text, screen.text + sizeof screen.text / 2,
                 screen.size = screen.seen = sizeof screen.text / 2);
-    const ssize_t got =
-        read(screen.fd, screen.text + screen.size, sizeof screen.text - screen.size);
-    screen.size += got > 0 ? (size_t)got : 0;
+    char *begin = screen.text + screen.size;
+    const ssize_t got = read(screen.fd, begin, sizeof screen.text - screen.size);
+    for (ssize_t i = 0; i < got; i++)
+        if (begin[i] != '\r') /* their number depends on the mode of the terminal */
+            screen.text[screen.size++] = begin[i];
     return got > 0;
 }
 
@@ -285,8 +287,8 @@ static void scenario_paste(void)
     type("Hello\r");
     wait_for_answer();
     type("\033[200~/one\rtwo\033[201~");
-    kill(screen.pid, SIGINT); /* the key would discard the paste, which is still unread */
-    check_shown("/one\r\ntwo");
+    kill(screen.pid, SIGINT);  /* the key would discard the paste, which is still unread */
+    check_shown(" /one\ntwo"); /* after the prompt: the echo of the paste may be split */
     type("\033[200~ \033[31m\x01red\033[201~");
     check_shown("two [31mred"); /* without escape and Ctrl-A */
     type("\r");                 /* two lines are a message, not the command /one */
@@ -314,7 +316,7 @@ static void scenario_dumb_terminal(void)
     size_t raw = 0;
     for (size_t i = 0; i < screen.size; i++) {
         const unsigned char c = (unsigned char)screen.text[i];
-        raw += (c < 0x20 && c != '\n' && c != '\r' && c != '\t') || c == 0x7f;
+        raw += (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
     }
     check(raw == 0, "control characters are escaped");
 }
