@@ -103,7 +103,7 @@ static quire_status open_product(struct product *p, const struct bench_options *
         s = qr_onednn_create(NULL, &p->onednn, err);
     if (s != QUIRE_OK)
         return s;
-    if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_Q8, max_m, k, &view_bytes))
+    if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8, max_m, k, &view_bytes))
         return QUIRE_E_LIMIT;
     p->n_copies = bench_cold_bytes(o) / bytes + 1;
     p->copies = calloc(p->n_copies, sizeof *p->copies);
@@ -155,6 +155,8 @@ static double rounded(const struct qr_act *act, size_t i, size_t k)
         const struct qr_q8_block *b = act->q + i * act->q_stride + k / QR_BLOCK_K;
         return (double)b->q[k % QR_BLOCK_K] * (double)b->d;
     }
+    if (act->forms & QR_ACT_BF16_F32)
+        return (double)act->bf16_f32[i * act->bf16_f32_stride + k];
     if (act->forms & QR_ACT_BF16)
         return (double)qr_bf16_to_f32(act->bf16[i * act->bf16_stride + k]);
     return (double)act->f32[i * act->f32_stride + k];
@@ -204,12 +206,12 @@ static bool check(const struct product *p, double *error, double *with_rounding)
 
 /* ---- rows of the table */
 
-static enum bench_roof roof_of(uint32_t type, enum quire_compute compute)
+static enum bench_roof roof_of(uint32_t type, enum quire_compute compute, const char *level)
 {
     if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32)
         return BENCH_F32;
     if (compute == QUIRE_COMPUTE_THROUGHPUT || type == QR_WEIGHT_BF16)
-        return BENCH_BF16;
+        return bench_native_roof(level);
     return type == QR_WEIGHT_F16 ? BENCH_F32 : BENCH_INT8;
 }
 
@@ -220,12 +222,14 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     struct bench_timing timing;
     double error, with_rounding;
     p->m = m;
-    qr_act_init(&p->act, qr_linear_act_forms(p->copies[0], compute), p->x, p->k, m, p->k, p->views);
+    qr_act_init(&p->act, qr_linear_act_forms(p->copies[0], compute, p->kernels), p->x, p->k, m,
+                p->k, p->views);
     p->args = (struct qr_linear_args){
         .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
     };
     work.need[BENCH_READ] = (double)p->copies[0]->bytes;
-    work.need[roof_of(type, compute)] = 2.0 * (double)p->n * (double)p->k * m;
+    const enum bench_roof roof = roof_of(type, compute, p->machine->level);
+    work.need[roof] = 2.0 * (double)p->n * (double)p->k * m;
     const quire_status s =
         bench_measure(p->machine, o, &work, bench_repetitions(o, 9), &timing, NULL);
     if (s != QUIRE_OK)
@@ -240,7 +244,7 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     bench_number(t, timing.seconds.lo * 1e6);
     bench_number(t, timing.seconds.hi * 1e6);
     bench_number(t, work.need[BENCH_READ] / timing.seconds.median * 1e-9);
-    bench_number(t, work.need[roof_of(type, compute)] / timing.seconds.median * 1e-9);
+    bench_number(t, work.need[roof] / timing.seconds.median * 1e-9);
     bench_number(t, timing.fraction);
     bench_text(t, "%s", timing.limit);
     bench_number(t, error);

@@ -51,6 +51,13 @@ const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_ro
     return best;
 }
 
+enum bench_roof bench_native_roof(const char *level)
+{
+    const struct qr_kernels *k;
+    const bool widened = qr_kernels_get(level, &k, NULL) == QUIRE_OK && k->native_bf16_reads_f32;
+    return widened ? BENCH_F32 : BENCH_BF16;
+}
+
 void (*bench_read_find(const char *level))(const void *p, size_t bytes)
 {
     void (*best)(const void *, size_t) = NULL;

@@ -50,6 +50,9 @@ void bench_machine_close(struct bench_machine *m);
  * it from the level below. On CPUs where vdpbf16ps is slower than two FMAs the bf16 roof is that
  * of the FMAs, as in the kernel dispatch. */
 const struct bench_peak_kernel *bench_peak_find(const char *level, enum bench_roof roof);
+/* Compute roof of bf16 activations times bf16 weights: that of f32 where the kernel of the level
+ * reads widened activations. */
+enum bench_roof bench_native_roof(const char *level);
 /* Read loop of an ISA level, inherited in the same way. */
 void (*bench_read_find(const char *level))(const void *p, size_t bytes);
 

@@ -236,7 +236,7 @@ static enum bench_roof linear_roof(const struct quire_model_info *info)
     if (info->compute == QUIRE_COMPUTE_F32 || !strcmp(info->weight_type, "F32"))
         return BENCH_F32;
     if (info->compute == QUIRE_COMPUTE_THROUGHPUT || !strcmp(info->weight_type, "BF16"))
-        return BENCH_BF16;
+        return bench_native_roof(info->isa);
     return strcmp(info->weight_type, "F16") ? BENCH_INT8 : BENCH_F32;
 }
 

@@ -9,6 +9,7 @@ void qr_init_linear_avx512(struct qr_kernels *k)
     QR_SET_KERNEL(k, linear_f32_f16, avx512);
     QR_SET_KERNEL(k, linear_f32_bf16, avx512);
     QR_SET_KERNEL(k, linear_native_bf16, avx512);
+    k->native_bf16_reads_f32 = true;
     QR_SET_KERNEL(k, unpack_bf16_f16, avx512);
 #define X(name, ...)                                                                               \
     QR_SET_KERNEL(k, linear_f32_##name, avx512);                                                   \

@@ -4,6 +4,7 @@
 #define QR_ISA            avx512
 #define LINEAR_FLOAT_ROWS 6
 #define LINEAR_FLOAT_VECS 4
+#define LINEAR_NATIVE_F32
 #include "template/linear_dequant_tpl.h"
 #include "template/linear_native_tpl.h"
 #include "template/linear_panels_tpl.h"

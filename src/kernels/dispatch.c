@@ -39,6 +39,7 @@ static void avoid_vdpbf16ps(struct qr_kernels *k, const struct qr_kernels *base)
     KEEP(attn_qk_bf16_native);
     KEEP(attn_pv_bf16_native);
     KEEP(linear_native_bf16);
+    k->native_bf16_reads_f32 = base->native_bf16_reads_f32;
 #undef KEEP
 }
 #endif

@@ -36,6 +36,7 @@ struct qr_kernels {
      * most QR_MAX_ATTN_ROWS; and of a tile of heads of up to 128, whose queries and accumulators
      * fit in L2. */
     int attn_register_rows, attn_call_rows, attn_tile_rows;
+    bool native_bf16_reads_f32;           /* see QR_KERNELS_LINEAR */
     enum qr_cpu_streams followed_streams; /* they are prefetched once per line */
     struct {
 #define X(ret, name, params) const char *name;

@@ -305,7 +305,7 @@ struct qr_linear_kernel_args {
     size_t out_stride; /* floats */
     size_t m, n, k;
     enum qr_weight_prefetch prefetch; /* of light streams: weights read faster than they arrive */
-    /* linear_f32_*: f32 rows */
+    /* linear_f32_*: f32 rows; linear_native_bf16 at some levels: f32 rows of bf16 values */
     const float *x;
     size_t x_stride; /* floats */
     /* linear_f32_int4_*, linear_f32_int8_*: [k] the element of x that each k multiplies; NULL: k */
@@ -319,9 +319,11 @@ struct qr_linear_kernel_args {
 };
 
 /* linear_f32_*: weights converted exactly to f32, acc = fma(x, w, acc) (N4).
- * linear_native_bf16: bf16 x bf16 (N3). linear_q8_*: int8 activations (N2). quantize_act_q8: per 32
- * values d = amax / 127, q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become
- * zeros; a block holding NaN or Inf becomes zeros with d = NaN.
+ * linear_native_bf16: bf16 x bf16 (N3). A table with native_bf16_reads_f32 has a kernel that reads
+ * the activations at x, widened to f32 once instead of for each panel, and padded as bf16 rows.
+ * linear_q8_*: int8 activations (N2). quantize_act_q8: per 32 values d = amax / 127,
+ * q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become zeros; a block holding NaN
+ * or Inf becomes zeros with d = NaN.
  * unpack_bf16_*: the k weights of each row of a panel, converted to f32 and rounded to nearest even
  * bf16, below 2^-126 to zero, in the layout of bf16 panels: 16 rows at out, columns of a panel of
  * 64; of f16 panels all 64 rows, an odd k completed by zeros. */

@@ -2,6 +2,7 @@
 /* activation.c - converts activation rows to bf16 and to int8 blocks. */
 #include "linear/activation.h"
 #include "base/checked.h"
+#include "base/half.h"
 #include "base/threads.h"
 #include <string.h>
 
@@ -12,13 +13,21 @@ enum {
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
-/* Elements between bf16 rows: an odd number of cache lines. Micro-kernels read the same line of
- * several rows; with a power-of-two stride these lines would share a few L1 sets. */
+/* Elements between rows, of which `line` fill a cache line: an odd number of cache lines.
+ * Micro-kernels read the same line of several rows; with a power-of-two stride these lines would
+ * share a few L1 sets. */
+static size_t odd_stride(size_t k, size_t line)
+{
+    const size_t padded = round_up(k, line);
+    return padded % (2 * line) ? padded : padded + line;
+}
+
 static size_t bf16_stride(unsigned forms, size_t k)
 {
-    const size_t padded = round_up(k, 32);
-    return forms & QR_ACT_DENSE || padded % 64 ? padded : padded + 32;
+    return forms & QR_ACT_DENSE ? round_up(k, 32) : odd_stride(k, 32);
 }
+
+static size_t bf16_f32_stride(size_t k) { return odd_stride(k, 16); }
 
 bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
 {
@@ -31,6 +40,8 @@ bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
         return false;
     if (forms & QR_ACT_BF16)
         total += m * bf16_stride(0, k) * sizeof(uint16_t);
+    if (forms & QR_ACT_BF16_F32)
+        total += m * bf16_f32_stride(k) * sizeof(float);
     if (forms & QR_ACT_Q8)
         total += m * (k / QR_BLOCK_K) * sizeof(struct qr_q8_block);
     *bytes = round_up(total, ALIGN);
@@ -47,6 +58,11 @@ void qr_act_init(struct qr_act *act, unsigned forms, const float *x, size_t x_st
         act->bf16_stride = bf16_stride(forms, k);
         p += m * act->bf16_stride * sizeof *act->bf16;
     }
+    if (forms & QR_ACT_BF16_F32) {
+        act->bf16_f32 = (float *)(void *)p;
+        act->bf16_f32_stride = bf16_f32_stride(k);
+        p += m * act->bf16_f32_stride * sizeof *act->bf16_f32;
+    }
     if (forms & QR_ACT_Q8) {
         act->q = (struct qr_q8_block *)(void *)p;
         act->q_stride = k / QR_BLOCK_K;
@@ -60,9 +76,23 @@ struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
     rows.f32 += first * act->f32_stride;
     if (act->forms & QR_ACT_BF16)
         rows.bf16 += first * act->bf16_stride;
+    if (act->forms & QR_ACT_BF16_F32)
+        rows.bf16_f32 += first * act->bf16_f32_stride;
     if (act->forms & QR_ACT_Q8)
         rows.q += first * act->q_stride;
     return rows;
+}
+
+/* Rounds x[n] to bf16. */
+static void round_to_bf16(float *out, const float *x, size_t n, const struct qr_kernels *kernels)
+{
+    uint16_t bits[SLICE_K];
+    for (size_t at = 0, part; at < n; at += part) {
+        part = n - at < SLICE_K ? n - at : SLICE_K;
+        (void)kernels->quantize_bf16(bits, x + at, 1, part);
+        for (size_t i = 0; i < part; i++)
+            out[at + i] = qr_bf16_to_f32(bits[i]);
+    }
 }
 
 void qr_act_convert_slice(const struct qr_act *act, const struct qr_kernels *kernels, size_t i,
@@ -74,6 +104,12 @@ void qr_act_convert_slice(const struct qr_act *act, const struct qr_kernels *ker
         if (k0 + n == act->k)
             memset(row + act->k, 0, (act->bf16_stride - act->k) * sizeof *row);
     }
+    if (act->forms & QR_ACT_BF16_F32) {
+        float *row = act->bf16_f32 + i * act->bf16_f32_stride;
+        round_to_bf16(row + k0, x, n, kernels);
+        if (k0 + n == act->k)
+            memset(row + act->k, 0, (act->bf16_f32_stride - act->k) * sizeof *row);
+    }
     if (act->forms & QR_ACT_Q8)
         kernels->quantize_act_q8(act->q + i * act->q_stride + k0 / QR_BLOCK_K, x, n / QR_BLOCK_K);
 }
@@ -81,7 +117,7 @@ void qr_act_convert_slice(const struct qr_act *act, const struct qr_kernels *ker
 void qr_act_convert_part(const struct qr_act *act, const struct qr_kernels *kernels,
                          const struct quire_team *team)
 {
-    if (!(act->forms & (QR_ACT_BF16 | QR_ACT_Q8)) || act->m == 0 || act->k == 0)
+    if (!(act->forms & (QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8)) || act->m == 0 || act->k == 0)
         return;
     const size_t slices = (act->k + SLICE_K - 1) / SLICE_K;
     size_t begin, end;

@@ -6,10 +6,11 @@
 #include <quire/threads.h>
 
 enum qr_act_form {
-    QR_ACT_F32 = 1 << 0,  /* the source rows, borrowed */
-    QR_ACT_BF16 = 1 << 1, /* rounded to nearest even; rows are padded with zeros */
-    QR_ACT_Q8 = 1 << 2,   /* int8 per 32 values with an f32 scale; k is a multiple of 32 */
-    QR_ACT_DENSE = 1 << 3 /* modifies BF16: no padding against cache set conflicts (oneDNN) */
+    QR_ACT_F32 = 1 << 0,      /* the source rows, borrowed */
+    QR_ACT_BF16 = 1 << 1,     /* rounded to nearest even; rows are padded with zeros */
+    QR_ACT_Q8 = 1 << 2,       /* int8 per 32 values with an f32 scale; k is a multiple of 32 */
+    QR_ACT_DENSE = 1 << 3,    /* modifies BF16: no padding against cache set conflicts (oneDNN) */
+    QR_ACT_BF16_F32 = 1 << 4, /* the values of BF16 as f32, for CPUs without bf16 products */
 };
 
 /* m rows of k values, converted once per step for all weights that read them. Each row is converted
@@ -17,10 +18,12 @@ enum qr_act_form {
 struct qr_act {
     unsigned forms; /* set of enum qr_act_form */
     size_t m, k;
-    const float *f32;   /* borrowed */
-    size_t f32_stride;  /* floats */
-    uint16_t *bf16;     /* NULL without BF16 */
-    size_t bf16_stride; /* elements, even */
+    const float *f32;       /* borrowed */
+    size_t f32_stride;      /* floats */
+    uint16_t *bf16;         /* NULL without BF16 */
+    size_t bf16_stride;     /* elements, even */
+    float *bf16_f32;        /* NULL without BF16_F32 */
+    size_t bf16_f32_stride; /* floats, even */
     struct qr_q8_block *q;
     size_t q_stride; /* blocks */
 };

@@ -4,19 +4,21 @@
 #include "base/checked.h"
 #include "base/threads.h"
 
-bool qr_batched_act_bytes(const struct qr_packed *w, enum quire_compute compute, size_t n_heads,
-                          size_t n_rows, size_t *bytes)
+bool qr_batched_act_bytes(const struct qr_packed *w, enum quire_compute compute,
+                          const struct qr_kernels *kernels, size_t n_heads, size_t n_rows,
+                          size_t *bytes)
 {
     size_t one;
-    return qr_act_bytes(qr_linear_act_forms(w, compute), n_rows, w->k, &one) &&
+    return qr_act_bytes(qr_linear_act_forms(w, compute, kernels), n_rows, w->k, &one) &&
            qr_mul_size(one, n_heads, bytes);
 }
 
 /* Describes the rows of one head. */
-static struct qr_act head_rows(const struct qr_batched_args *a, size_t head)
+static struct qr_act head_rows(const struct qr_batched_args *a, const struct qr_kernels *kernels,
+                               size_t head)
 {
     const struct qr_packed *w = a->w[head];
-    const unsigned forms = qr_linear_act_forms(w, a->compute);
+    const unsigned forms = qr_linear_act_forms(w, a->compute, kernels);
     struct qr_act act;
     size_t bytes = 0;
     (void)qr_act_bytes(forms, a->n_rows, w->k, &bytes); /* fits: the memory exists */
@@ -30,7 +32,7 @@ void qr_batched_convert_part(const struct qr_batched_args *args, const struct qr
                              const struct quire_team *team)
 {
     for (size_t h = 0; !args->x && h < args->n_heads; h++) {
-        const struct qr_act act = head_rows(args, h);
+        const struct qr_act act = head_rows(args, kernels, h);
         qr_act_convert_part(&act, kernels, team);
     }
 }
@@ -41,7 +43,7 @@ static void run_panels(const struct qr_batched_args *a, const struct qr_kernels 
 {
     const struct qr_packed *w = a->w[head];
     const size_t first = panel * w->panel_rows, end = (panel + n) * w->panel_rows;
-    const struct qr_act rows = a->x ? *a->x : head_rows(a, head);
+    const struct qr_act rows = a->x ? *a->x : head_rows(a, kernels, head);
     const struct qr_linear_block b = { first, end < w->n ? end : w->n, 0, rows.m };
     const struct qr_linear_args args = { .w = w,
                                          .x = &rows,

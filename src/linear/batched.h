@@ -21,8 +21,9 @@ struct qr_batched_args {
 
 /* Computes the bytes for the activation forms of up to n_rows rows of each head, a multiple of 64.
  * The caller owns the memory, 64-byte aligned. False on overflow. */
-bool qr_batched_act_bytes(const struct qr_packed *w, enum quire_compute compute, size_t n_heads,
-                          size_t n_rows, size_t *bytes);
+bool qr_batched_act_bytes(const struct qr_packed *w, enum quire_compute compute,
+                          const struct qr_kernels *kernels, size_t n_heads, size_t n_rows,
+                          size_t *bytes);
 
 /* Converts the rows of all heads; does nothing when args->x is given. All threads of the team call
  * it with the same arguments; a barrier must follow. */

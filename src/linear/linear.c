@@ -33,23 +33,28 @@ static linear_kernel *pick(const struct qr_packed *w, enum quire_compute compute
     return NULL;
 }
 
-enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute)
+enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute,
+                                    const struct qr_kernels *kernels)
 {
     const struct qr_panel_format *f = qr_weight_panel_format(type);
     if (compute == QUIRE_COMPUTE_F32 || type == QR_WEIGHT_F32)
         return QR_ACT_F32;
     if (compute == QUIRE_COMPUTE_THROUGHPUT || type == QR_WEIGHT_BF16)
-        return QR_ACT_BF16;
+        return kernels->native_bf16_reads_f32 ? QR_ACT_BF16_F32 : QR_ACT_BF16;
     return type == QR_WEIGHT_F16 || (f && qr_panel_is_float(*f)) ? QR_ACT_F32 : QR_ACT_Q8;
 }
 
-unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute)
+unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute,
+                             const struct qr_kernels *kernels)
 {
-    const unsigned form = w->order ? QR_ACT_F32 : qr_linear_act_form(w->type, compute);
-    return form == QR_ACT_BF16 && w->onednn ? form | QR_ACT_DENSE : form;
+    if (w->order)
+        return QR_ACT_F32;
+    const enum qr_act_form form = qr_linear_act_form(w->type, compute, kernels);
+    return w->onednn && form != QR_ACT_F32 ? QR_ACT_BF16 | QR_ACT_DENSE : form;
 }
 
-quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err)
+quire_status qr_linear_check(const struct qr_linear_args *args, const struct qr_kernels *kernels,
+                             struct quire_error *err)
 {
     if (!args->w || !args->x || !args->out)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: w, x or out is NULL");
@@ -69,7 +74,8 @@ quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_err
     if (qr_linear_unpacks(args->w, args->compute) &&
         (!args->unpacked || args->unpacked->bytes < qr_unpacked_bytes(args->w->k)))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: no memory for an unpacked panel");
-    if (!(args->x->forms & qr_linear_act_forms(args->w, args->compute) & ~(unsigned)QR_ACT_DENSE))
+    const unsigned forms = qr_linear_act_forms(args->w, args->compute, kernels);
+    if (!(args->x->forms & forms & ~(unsigned)QR_ACT_DENSE))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: x lacks the activation form that weights of type %s read",
                        qr_weight_type_info(args->w->type)->name);
@@ -142,6 +148,10 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
     if (x->forms & QR_ACT_BF16) {
         a.x_bf16 = x->bf16 + b->i0 * x->bf16_stride;
         a.x_bf16_stride = x->bf16_stride;
+    }
+    if (qr_linear_act_forms(w, args->compute, kernels) == QR_ACT_BF16_F32) {
+        a.x = x->bf16_f32 + b->i0 * x->bf16_f32_stride;
+        a.x_stride = x->bf16_f32_stride;
     }
     if (x->forms & QR_ACT_Q8) {
         a.q = x->q + b->i0 * x->q_stride;
@@ -231,10 +241,10 @@ struct qr_linear_block qr_linear_unit_block(const struct qr_linear_units *units,
 
 /* Rows of a unit of a GEMM; fewer where rows of int8 activations are long. Xeon with 2 MB of L2, 16
  * to 64 threads, K = 14336: 48 rows are 1.2 times as fast as 128, which are 2.6 MB. */
-static size_t gemm_row_block(const struct qr_linear_args *args)
+static size_t gemm_row_block(const struct qr_linear_args *args, const struct qr_kernels *kernels)
 {
     if (args->x->m <= GEMM_ROW_BLOCK ||
-        qr_linear_act_form(args->w->type, args->compute) != QR_ACT_Q8)
+        qr_linear_act_form(args->w->type, args->compute, kernels) != QR_ACT_Q8)
         return GEMM_ROW_BLOCK;
     const size_t row_bytes = args->w->k / QR_BLOCK_K * sizeof(struct qr_q8_block),
                  rows = GEMM_ROW_BYTES / row_bytes / ROW_TILE * ROW_TILE;
@@ -245,9 +255,9 @@ static size_t gemm_row_block(const struct qr_linear_args *args)
  * which stay in L2, and stream panels. oneDNN blocks rows itself; an unpacked panel is used for all
  * rows. */
 static void order_by_rows(struct qr_linear_units *units, const struct qr_linear_args *args,
-                          size_t n_threads)
+                          const struct qr_kernels *kernels, size_t n_threads)
 {
-    const size_t block = gemm_row_block(args), parts = (units->m + block - 1) / block;
+    const size_t block = gemm_row_block(args, kernels), parts = (units->m + block - 1) / block;
     if (args->w->onednn || qr_linear_unpacks(args->w, args->compute) || units->m <= block ||
         parts < units->row_parts)
         return;
@@ -270,7 +280,7 @@ void qr_linear_part(const struct qr_linear_args *args, size_t n_matmuls,
         const size_t m = args[i].x->m;
         units[i] =
             qr_linear_divide(w->n, w->k, m, qr_linear_granule(w, m, args[i].compute), team->size);
-        order_by_rows(&units[i], &args[i], team->size);
+        order_by_rows(&units[i], &args[i], kernels, team->size);
         total += units[i].count;
     }
     struct qr_work_steal loop = qr_work_steal_begin(counters, team, total);

@@ -32,13 +32,16 @@ struct qr_linear_args {
 };
 
 /* The activation form that the kernels of a weight type read. */
-enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute);
+enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute,
+                                    const struct qr_kernels *kernels);
 /* That form for this weight, with the layout its backend (quire's kernels or oneDNN) requires. */
-unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute);
+unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute,
+                             const struct qr_kernels *kernels);
 
 /* QUIRE_E_INVALID_ARG, with the name of the argument that does not fit the others. For set-up time:
  * the functions below check nothing. */
-quire_status qr_linear_check(const struct qr_linear_args *args, struct quire_error *err);
+quire_status qr_linear_check(const struct qr_linear_args *args, const struct qr_kernels *kernels,
+                             struct quire_error *err);
 
 /* Outputs [j0, j1) of activation rows [i0, i1). j0 is a multiple of w->panel_rows, and so is j1
  * unless it is w->n. */

@@ -3,7 +3,9 @@
  *
  * Needs a vec_*.h, QR_ISA and the register tile: LINEAR_FLOAT_ROWS activation rows by
  * LINEAR_FLOAT_VECS vectors of outputs, as many as the registers hold. Every element of a tile is
- * one chain over k, so the bits do not depend on the tile shape. */
+ * one chain over k, so the bits do not depend on the tile shape. A level without products of bf16
+ * defines LINEAR_NATIVE_F32 and sets native_bf16_reads_f32; LINEAR_WIDEN_ROWS: see
+ * linear_widen_tpl.h. */
 #ifndef QR_TEMPLATE_LINEAR_FLOAT_TPL_H
 #define QR_TEMPLATE_LINEAR_FLOAT_TPL_H
 #include "simd/flush.h"
@@ -16,12 +18,20 @@ enum linear_float_kind {
     LINEAR_NATIVE, /* bf16 x bf16 */
 };
 
+#if defined(LINEAR_NATIVE_F32)
+typedef float linear_native_x;
+enum { LINEAR_READS_BF16 = 0 };
+#else
+typedef uint16_t linear_native_x;
+enum { LINEAR_READS_BF16 = 1 };
+#endif
+
 /* Operands of a register tile or of a chunk of k. Meanwhile the tile prefetches weights from `next`
  * to `next_end`: for a chunk, next_lines cache lines per step if it were a single tile; for a tile,
  * next_lines per step. A step is one k, of bf16 weights a pair. */
 struct linear_float_args {
     const uint8_t *w; /* at the first step and output */
-    const void *x;    /* at the first k: f32, or bf16 for NATIVE */
+    const void *x;    /* at the first k: f32, or linear_native_x for NATIVE */
     float *acc;       /* [rows][acc_ld] */
     size_t w_ld;      /* outputs of one k in the panel */
     size_t x_stride;  /* elements */
@@ -49,10 +59,14 @@ QR_INLINE vf32 linear_pair(enum linear_float_kind kind, vf32 acc, vi32 w, const 
         acc = vf32_fma(vf32_set1(f[0]), vf32_even_bf16(w), acc);
         return vf32_fma(vf32_set1(f[1]), vf32_odd_bf16(w), acc);
     }
-    const vi32 pair = linear_broadcast_pair(x);
-#if defined(__AVX512BF16__)
-    return vf32_dot_bf16(acc, w, pair);
+#if defined(LINEAR_NATIVE_F32)
+    const float *f = x;
+    acc = vf32_fma(vf32_set1(f[1]), vf32_odd_bf16(w), acc);
+    return vf32_fma(vf32_set1(f[0]), vf32_even_bf16(w), acc);
+#elif defined(__AVX512BF16__)
+    return vf32_dot_bf16(acc, w, linear_broadcast_pair(x));
 #else
+    const vi32 pair = linear_broadcast_pair(x);
     acc = vf32_fma(vf32_odd_bf16(pair), vf32_odd_bf16(w), acc);
     return vf32_fma(vf32_even_bf16(pair), vf32_even_bf16(w), acc);
 #endif
@@ -81,12 +95,30 @@ QR_INLINE void linear_step(enum linear_float_kind kind, int rows, int vecs,
 QR_INLINE vf32 linear_pair_at(enum linear_float_kind kind, const struct linear_float_args *p,
                               size_t k, int r, int v, bool half, vf32 acc)
 {
-    const size_t x_size = kind == LINEAR_BF16 ? sizeof(float) : sizeof(uint16_t);
+    const size_t x_size = kind == LINEAR_BF16 ? sizeof(float) : sizeof(linear_native_x);
     const vi32 w = vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
     const uint8_t *x = (const uint8_t *)p->x + ((size_t)r * p->x_stride + k) * x_size;
     if (half)
         return vf32_fma(vf32_set1(*(const float *)(const void *)x), vf32_even_bf16(w), acc);
     return linear_pair(kind, acc, w, x);
+}
+
+/* The even or the odd elements of steps k and k + 1 of bf16 weights times f32 activations. Weights
+ * are loaded for each: kept pairs take registers. */
+QR_INLINE void linear_half_step(bool odd, int rows, int vecs, const struct linear_float_args *p,
+                                size_t k, vf32 (*acc)[64 / VF32_N])
+{
+    vf32 w[64 / VF32_N];
+    LINEAR_LOAD_BARRIER;
+    QR_UNROLL_16 (int v = 0; v < vecs; v++) {
+        const vi32 pair = vi32_load(p->w + (k / 2 * p->w_ld + (size_t)(v * VF32_N)) * 4);
+        w[v] = odd ? vf32_odd_bf16(pair) : vf32_even_bf16(pair);
+    }
+    QR_UNROLL_16 (int r = 0; r < rows; r++) {
+        const vf32 x = vf32_set1(((const float *)p->x)[(size_t)r * p->x_stride + k + odd]);
+        QR_UNROLL_16 (int v = 0; v < vecs; v++)
+            acc[r][v] = vf32_fma(x, w[v], acc[r][v]);
+    }
 }
 
 /* Splits bf16 pairs into values and keeps those of rows or vectors, whichever are fewer. */
@@ -98,10 +130,15 @@ QR_INLINE void linear_pair_step(enum linear_float_kind kind, int rows, int vecs,
         QR_UNROLL_16 (int v = 0; v < vecs; v++)
             QR_UNROLL_16 (int r = 0; r < rows; r++)
                 acc[r][v] = linear_pair_at(kind, p, k, r, v, half, acc[r][v]);
-    else
+    else if (kind == LINEAR_NATIVE && LINEAR_READS_BF16)
         QR_UNROLL_16 (int r = 0; r < rows; r++)
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
                 acc[r][v] = linear_pair_at(kind, p, k, r, v, half, acc[r][v]);
+    else {
+        linear_half_step(kind == LINEAR_NATIVE, rows, vecs, p, k, acc);
+        if (!half)
+            linear_half_step(kind != LINEAR_NATIVE, rows, vecs, p, k, acc);
+    }
 }
 
 /* Prefetches the lines of one step; returns the next address. */
@@ -144,14 +181,11 @@ QR_INLINE void linear_float_tile(enum linear_float_kind kind, int rows, int vecs
             vf32_store(p->acc + (size_t)r * p->acc_ld + v * VF32_N, acc[r][v]);
 }
 
-/* Rows of the largest tile. Splitting pairs takes registers. */
+/* Rows of the largest tile. Splitting pairs of activations takes registers. */
 QR_INLINE size_t linear_float_tile_rows(enum linear_float_kind kind)
 {
-    const bool pairs = kind == LINEAR_BF16 || kind == LINEAR_NATIVE;
-    size_t rows = LINEAR_FLOAT_ROWS;
-    if (pairs && VF32_REGS < 32 && rows > 4)
-        rows = 4;
-    return rows;
+    const bool pairs = kind == LINEAR_NATIVE && LINEAR_READS_BF16;
+    return pairs && VF32_REGS < 32 && LINEAR_FLOAT_ROWS > 4 ? 4 : LINEAR_FLOAT_ROWS;
 }
 
 /* rows <= most <= LINEAR_FLOAT_ROWS <= 6 */
@@ -179,7 +213,7 @@ QR_INLINE void linear_float_rows(enum linear_float_kind kind, size_t most, size_
 QR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, int vecs,
                                   struct linear_float_args p, size_t m, size_t n)
 {
-    const size_t x_size = kind == LINEAR_NATIVE ? sizeof(uint16_t) : sizeof(float);
+    const size_t x_size = kind == LINEAR_NATIVE ? sizeof(linear_native_x) : sizeof(float);
     const size_t w_size = kind == LINEAR_F16 ? sizeof(uint16_t) : sizeof(float); /* bf16: a pair */
     const size_t steps = kind == LINEAR_F32 || kind == LINEAR_F16 ? p.k : p.k / 2;
     const size_t row_tiles = (m + most - 1) / most, width = (size_t)vecs * VF32_N,
@@ -205,10 +239,29 @@ QR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, int 
     }
 }
 
+#if defined(LINEAR_WIDEN_ROWS)
+#include "template/linear_widen_tpl.h"
+#define LINEAR_WIDENED_CHUNK(kind, KIND)                                                           \
+    static __attribute__((noinline)) void linear_widened_chunk_##kind(                             \
+        const struct linear_float_args *p, size_t m, size_t n)                                     \
+    {                                                                                              \
+        linear_widened_block(KIND, *p, m, n);                                                      \
+    }
+#else
+#define LINEAR_WIDEN_ROWS SIZE_MAX
+#define LINEAR_WIDENED_CHUNK(kind, KIND)                                                           \
+    static inline void linear_widened_chunk_##kind(const struct linear_float_args *p, size_t m,    \
+                                                   size_t n)                                       \
+    {                                                                                              \
+        (void)p, (void)m, (void)n; /* not called */                                                \
+    }
+#endif
+
 /* linear_chunk_<kind>: m rows by n outputs over one chunk of k. One row streams the panel front to
  * back with all outputs in registers. Up to wide_m rows use tiles of half a panel where the
  * register tile is narrower. More rows use the register tile. */
 #define LINEAR_FLOAT_CHUNK(kind, KIND, wide_m)                                                     \
+    LINEAR_WIDENED_CHUNK(kind, KIND)                                                               \
     static __attribute__((noinline)) void linear_chunk_##kind(const struct linear_float_args *p,   \
                                                               size_t m, size_t n)                  \
     {                                                                                              \
@@ -216,6 +269,8 @@ QR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, int 
             linear_float_tile(KIND, 1, 64 / VF32_N, p);                                            \
         else if (LINEAR_FLOAT_VECS == 2 && m <= wide_m && n > 2 * VF32_N)                          \
             linear_float_block(KIND, 2, 4, *p, m, n);                                              \
+        else if (KIND != LINEAR_F32 && m >= LINEAR_WIDEN_ROWS)                                     \
+            linear_widened_chunk_##kind(p, m, n);                                                  \
         else                                                                                       \
             linear_float_block(KIND, linear_float_tile_rows(KIND), LINEAR_FLOAT_VECS, *p, m, n);   \
     }
@@ -244,6 +299,7 @@ static __attribute__((noinline)) void linear_float_run(const struct qr_linear_ke
 {
     enum { ROWS = QR_FLOAT_PANEL_ROWS };
     _Alignas(64) float acc[LINEAR_FLOAT_M * ROWS];
+    const bool reads_bf16 = kind == LINEAR_NATIVE && LINEAR_READS_BF16;
     /* a step of bf16 is a pair */
     const size_t k_bytes = ROWS * (kind == LINEAR_F32 ? 4 : 2),
                  step_bytes = kind == LINEAR_F16 ? k_bytes : ROWS * 4,
@@ -258,13 +314,13 @@ static __attribute__((noinline)) void linear_float_run(const struct qr_linear_ke
             const uint8_t *panel = (const uint8_t *)a->w + j0 / ROWS * a->panel_bytes;
             struct linear_float_args p = { .acc = acc, .w_ld = ROWS, .acc_ld = ROWS };
             p.prefetch = linear_is_light(m, 4) ? a->prefetch : QR_WEIGHT_PREFETCH_TWICE;
-            p.x_stride = kind == LINEAR_NATIVE ? a->x_bf16_stride : a->x_stride;
+            p.x_stride = reads_bf16 ? a->x_bf16_stride : a->x_stride;
             memset(acc, 0, m * ROWS * sizeof *acc);
             for (size_t k0 = 0; k0 < a->k; k0 += k_step) {
                 p.w = panel + k0 * k_bytes;
                 p.k = a->k - k0 < k_step ? a->k - k0 : k_step;
-                p.x = kind == LINEAR_NATIVE ? (const void *)(a->x_bf16 + i0 * p.x_stride + k0)
-                                            : (const void *)(a->x + i0 * p.x_stride + k0);
+                p.x = reads_bf16 ? (const void *)(a->x_bf16 + i0 * p.x_stride + k0)
+                                 : (const void *)(a->x + i0 * p.x_stride + k0);
                 p.next = p.w + (k_step == a->k ? WEIGHT_PREFETCH_L2_BYTES : k_step * k_bytes);
                 p.next_end = p.next + p.k * k_bytes;
                 p.stream = k_step == a->k;

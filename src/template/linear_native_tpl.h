@@ -2,7 +2,7 @@
 /* linear_native_tpl.h - bf16 activations times bf16 panels. Needs what linear_float_tpl.h needs. */
 #include "template/linear_float_tpl.h"
 
-LINEAR_FLOAT_CHUNK(native, LINEAR_NATIVE, 2)
+LINEAR_FLOAT_CHUNK(native, LINEAR_NATIVE, 4)
 
 void QR_KERNEL(linear_native_bf16)(const struct qr_linear_kernel_args *a)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_linear.c - the matmul driver: equal bits for every number of rows and threads. */
+#include "base/half.h"
 #include "base/team.h"
 #include "kernels/dispatch.h"
 #include "linear/linear.h"
@@ -74,7 +75,7 @@ static void run_team(const struct qr_linear_args *args, const struct qr_kernels 
     assert_non_null(memory);
     qr_unpacked_init(&unpacked, memory, bytes / 64 * 64);
     own.unpacked = &unpacked;
-    assert_status(QUIRE_OK, qr_linear_check(&own, &(struct quire_error)QUIRE_ERROR_INIT));
+    assert_status(QUIRE_OK, qr_linear_check(&own, kernels, &(struct quire_error)QUIRE_ERROR_INIT));
     for (uint32_t rank = 0; rank < size; rank++)
         qr_linear_part(&own, 1, kernels, counters,
                        &(struct quire_team){ .rank = rank, .size = size });
@@ -87,7 +88,7 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
                      float *out)
 {
     struct qr_act act;
-    const unsigned form = qr_linear_act_form(w->type, compute);
+    const unsigned form = qr_linear_act_form(w->type, compute, kernels);
     size_t bytes;
     assert_true(qr_act_bytes(form, m, w->k, &bytes));
     void *memory = aligned_alloc(64, bytes + 64);
@@ -141,7 +142,7 @@ static void is_batch_and_thread_invariant(void **state)
         }
         for (int t = 0; t < N_TYPES; t++) {
             check_level(kernels, types[t], QUIRE_COMPUTE_NATIVE);
-            if (qr_linear_act_form(types[t], QUIRE_COMPUTE_NATIVE) != QR_ACT_F32)
+            if (qr_linear_act_form(types[t], QUIRE_COMPUTE_NATIVE, kernels) != QR_ACT_F32)
                 check_level(kernels, types[t], QUIRE_COMPUTE_F32);
             if (types[t] != QR_WEIGHT_F32 && types[t] != QR_WEIGHT_BF16)
                 check_level(kernels, types[t], QUIRE_COMPUTE_THROUGHPUT);
@@ -231,11 +232,12 @@ static void unpacked_panels_do_not_mix(void **state)
     float *x = random_rows(M, K), *out = random_rows(M, N), *want[2];
     struct qr_act act;
     size_t bytes;
-    assert_true(qr_act_bytes(QR_ACT_BF16, M, K, &bytes));
+    const unsigned forms = qr_linear_act_forms(w[0], QUIRE_COMPUTE_THROUGHPUT, best());
+    assert_true(qr_act_bytes(forms, M, K, &bytes));
     void *form = aligned_alloc(64, bytes);
     uint8_t *memory = aligned_alloc(64, 2 * qr_unpacked_bytes(K));
     assert_true(form && memory);
-    qr_act_init(&act, QR_ACT_BF16, x, K, M, K, form);
+    qr_act_init(&act, forms, x, K, M, K, form);
     qr_act_convert_part(&act, best(), &(struct quire_team){ .size = 1 });
     for (int i = 0; i < 2; i++) {
         want[i] = random_rows(M, N);
@@ -319,10 +321,38 @@ static void nan_affects_only_its_row(void **state)
     }
 }
 
+/* At every level, also where it takes the kernel of another, as their forms may differ. */
+static void bf16_weights_read_rounded_rows(void **state)
+{
+    (void)state;
+    enum { K = 257, M = 14 };
+    struct qr_packed *w = random_weight(QR_WEIGHT_BF16, N, K);
+    float *x = random_rows(M, K), *rounded = random_rows(M, K), *out[2];
+    for (size_t i = 0; i < M * K; i++)
+        rounded[i] = qr_bf16_to_f32(qr_f32_to_bf16(x[i]));
+    for (int i = 0; i < 2; i++)
+        out[i] = random_rows(M, N);
+    for (int level = 0; qr_level_name(level); level++) {
+        const struct qr_kernels *kernels = qr_level_table(level);
+        for (size_t m = 1; kernels && m <= M; m += 13) {
+            multiply(w, x, m, NULL, QUIRE_COMPUTE_NATIVE, kernels, 1, out[0]);
+            multiply(w, rounded, m, NULL, QUIRE_COMPUTE_NATIVE, kernels, 1, out[1]);
+            assert_memory_equal(out[0], out[1], m * N * sizeof(float));
+            multiply(w, x, m, NULL, QUIRE_COMPUTE_F32, kernels, 1, out[1]);
+            assert_memory_not_equal(out[0], out[1], m * N * sizeof(float));
+        }
+    }
+    free(x);
+    free(rounded);
+    for (int i = 0; i < 2; i++)
+        free(out[i]);
+    qr_packed_destroy(w);
+}
+
 static void forms_stay_in_their_memory(void **state)
 {
     (void)state;
-    const unsigned forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8;
+    const unsigned forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8;
     for (size_t m = 0; m < 4; m++)
         for (size_t k = 32; k <= 320; k += 32) {
             size_t bytes;
@@ -345,10 +375,12 @@ static void forms_stay_in_their_memory(void **state)
                     float b;
                     memcpy(&b, &wide, sizeof b);
                     assert_true(fabsf(v - b) <= fabsf(v) * 0x1p-8f);
+                    assert_true(act.bf16_f32[i * act.bf16_f32_stride + j] == b);
                 }
             for (size_t i = 0; i < 64; i++)
                 assert_int_equal(memory[bytes + i], 0x5a);
             assert_int_equal(act.bf16_stride % 64, 32); /* an odd number of cache lines */
+            assert_int_equal(act.bf16_f32_stride % 32, 16);
             qr_act_init(&act, forms | QR_ACT_DENSE, x, k + 5, m, k, memory);
             assert_int_equal(act.bf16_stride, k);
             free(memory);
@@ -380,23 +412,23 @@ static void check_names_the_bad_argument(void **state)
         .w = w, .x = &act, .out = out, .out_stride = 40, .compute = QUIRE_COMPUTE_F32
     };
     struct qr_linear_args a = good;
-    assert_status(QUIRE_OK, qr_linear_check(&a, &err));
+    assert_status(QUIRE_OK, qr_linear_check(&a, best(), &err));
     a.compute = QUIRE_COMPUTE_NATIVE;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, best(), &err));
     assert_non_null(strstr(err.msg, "Q8_0"));
     a = good;
     a.out_stride = 39;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, best(), &err));
     a = good;
     a.out = NULL;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, best(), &err));
     a = good;
     a.compute = (enum quire_compute)9;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, best(), &err));
     a.compute = QUIRE_COMPUTE_THROUGHPUT; /* without memory for a panel */
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&a, best(), &err));
     act.k = 32;
-    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&good, &err));
+    assert_status(QUIRE_E_INVALID_ARG, qr_linear_check(&good, best(), &err));
     free(x);
     qr_packed_destroy(w);
 }
@@ -410,6 +442,7 @@ int main(void)
         cmocka_unit_test(unpacked_panels_do_not_mix),
         cmocka_unit_test(f32_mode_matches_dot_products),
         cmocka_unit_test(nan_affects_only_its_row),
+        cmocka_unit_test(bf16_weights_read_rounded_rows),
         cmocka_unit_test(forms_stay_in_their_memory),
         cmocka_unit_test(act_bytes_rejects_bad_sizes),
         cmocka_unit_test(check_names_the_bad_argument),

@@ -99,7 +99,8 @@ static bool make_problem(struct problem *p, enum qr_weight_type type, size_t m, 
     p->bias = malloc(n * sizeof *p->bias);
     p->want = malloc(m * n * sizeof *p->want);
     p->size = malloc(m * n * sizeof *p->size);
-    const unsigned views = qr_linear_act_forms(p->theirs, QUIRE_COMPUTE_NATIVE);
+    const unsigned views = qr_linear_act_forms(p->theirs, QUIRE_COMPUTE_NATIVE, best()) |
+                           qr_linear_act_forms(p->ours, QUIRE_COMPUTE_NATIVE, best());
     assert_true(qr_act_bytes(views, m, k, &bytes));
     p->act_memory = aligned_alloc(64, bytes + 64);
     assert_true(p->raw && p->w && p->x && p->bias && p->want && p->size && p->act_memory);
@@ -156,7 +157,7 @@ static void check_problem(const struct problem *p)
         memset(out, 0xff, p->m * stride * sizeof *out);
         const struct qr_linear_args args = args_of(p, p->theirs, out, stride);
         struct quire_error err = QUIRE_ERROR_INIT;
-        assert_status(QUIRE_OK, qr_linear_check(&args, &err));
+        assert_status(QUIRE_OK, qr_linear_check(&args, best(), &err));
         struct qr_work_steal_counters counters[7] = { 0 };
         for (uint32_t rank = 0; rank < size; rank++)
             qr_linear_part(&args, 1, best(), counters,
@@ -368,7 +369,7 @@ static void rejects_unsupported_weights(void **state)
         return;
     struct qr_linear_args args = args_of(&p, p.theirs, out, 64);
     args.compute = QUIRE_COMPUTE_F32;
-    assert_status(QUIRE_E_UNSUPPORTED, qr_linear_check(&args, &err));
+    assert_status(QUIRE_E_UNSUPPORTED, qr_linear_check(&args, best(), &err));
     free_problem(&p);
 }
 

@@ -253,6 +253,7 @@ void qr_linear_native_bf16_avx512_amx(const struct qr_linear_kernel_args *a)
 void qr_init_linear_avx512_amx(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, linear_native_bf16, avx512_amx);
+    k->native_bf16_reads_f32 = false;
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_amx);
     QR_INTEGER_TYPES(X)
 #undef X

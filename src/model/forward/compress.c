@@ -78,7 +78,7 @@ void qr_compress_reserve(const struct quire_model *model, struct quire_context *
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
         size_t n;
         if (!qr_batched_act_bytes(model->layers[i].experts[QR_W_ATTN_O_A][0], model->compute,
-                                  cfg->shared_kv.o_groups, ctx->max_rows, &n))
+                                  model->kernels, cfg->shared_kv.o_groups, ctx->max_rows, &n))
             n = SIZE_MAX; /* makes the allocation fail */
         bytes = n > bytes ? n : bytes;
     }

@@ -89,6 +89,16 @@ static float *take_floats(struct qr_bump *c, size_t n, size_t width)
 /* Whether the matmul of a role reads ctx->gate. */
 static bool reads_gate(int role) { return role == QR_W_FFN_DOWN || role == QR_W_SHARED_DOWN; }
 
+/* Forms that weights with k columns may read. Those with the same input may differ in type. */
+static unsigned act_forms(const struct quire_model *m, size_t k)
+{
+    if (m->compute == QUIRE_COMPUTE_F32)
+        return QR_ACT_F32;
+    const unsigned bf16 =
+        qr_linear_act_form(QR_WEIGHT_BF16, m->compute, m->kernels) | (m->onednn ? QR_ACT_BF16 : 0);
+    return QR_ACT_F32 | bf16 | (k % QR_BLOCK_K ? 0 : QR_ACT_Q8);
+}
+
 /* Bytes of the largest activation object of any matmul of the model: layer_rows rows for layers,
  * head_rows for the matrices outside them; gate: of those that read ctx->gate, or of the others. */
 static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
@@ -105,11 +115,7 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
             const bool all =
                 i || r == QR_W_PLE_PROJ || r == QR_W_HYPER_OUT_DOWN || r == QR_W_HYPER_OUT_UP;
             const size_t rows = all ? layer_rows : head_rows;
-            /* weights that share an input may have different types: reserve both forms */
-            const unsigned forms = m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32
-                                   : w->k % 32 == 0 ? QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_Q8
-                                                    : QR_ACT_F32 | QR_ACT_BF16;
-            if (qr_act_bytes(forms, rows, w->k, &bytes))
+            if (qr_act_bytes(act_forms(m, w->k), rows, w->k, &bytes))
                 most = bytes > most ? bytes : most;
         }
     }
@@ -124,10 +130,7 @@ static size_t expert_act_bytes(const struct quire_model *m, size_t rows)
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
         size_t bytes = 0;
-        const unsigned q8 = widths[i] % 32 == 0 ? QR_ACT_Q8 : 0;
-        const unsigned forms =
-            m->compute == QUIRE_COMPUTE_F32 ? QR_ACT_F32 : QR_ACT_F32 | QR_ACT_BF16 | q8;
-        if (qr_act_bytes(forms, rows, widths[i], &bytes))
+        if (qr_act_bytes(act_forms(m, widths[i]), rows, widths[i], &bytes))
             most = bytes > most ? bytes : most;
     }
     return most;
@@ -176,7 +179,8 @@ static size_t batched_act_bytes(const struct quire_model *m, size_t rows)
             if (!m->layers[i].experts[roles[r]]) /* a layer without attention */
                 continue;
             const struct qr_packed *w = m->layers[i].experts[roles[r]][0];
-            if (!qr_batched_act_bytes(w, m->compute, m->config->layers[i].n_heads, rows, &bytes))
+            if (!qr_batched_act_bytes(w, m->compute, m->kernels, m->config->layers[i].n_heads, rows,
+                                      &bytes))
                 bytes = SIZE_MAX; /* makes the allocation fail */
             most = bytes > most ? bytes : most;
         }

@@ -23,8 +23,9 @@ static uint32_t n_blocks(const struct quire_context *c) { return (c->max_seq_len
 static unsigned act_forms(const struct quire_model *m)
 {
     const struct qr_model_layer *layer = &m->layers[0];
-    return qr_linear_act_form(layer->experts[QR_W_LATENT_UK_ROWS][0]->type, m->compute) |
-           qr_linear_act_form(layer->experts[QR_W_LATENT_UV][0]->type, m->compute);
+    return qr_linear_act_form(layer->experts[QR_W_LATENT_UK_ROWS][0]->type, m->compute,
+                              m->kernels) |
+           qr_linear_act_form(layer->experts[QR_W_LATENT_UV][0]->type, m->compute, m->kernels);
 }
 
 /* ---- memory */
