@@ -239,6 +239,8 @@ QR_INLINE void linear_float_block(enum linear_float_kind kind, size_t most, int 
     }
 }
 
+/* linear_widened_chunk_<kind>: linear_chunk_<kind> of LINEAR_WIDEN_ROWS rows and more. A function
+ * of its own, as its memory and registers would slow the tiles of few rows down. */
 #if defined(LINEAR_WIDEN_ROWS)
 #include "template/linear_widen_tpl.h"
 #define LINEAR_WIDENED_CHUNK(kind, KIND)                                                           \
