@@ -19,22 +19,21 @@ if(CMAKE_C_FLAGS MATCHES "fsanitize=[a-z,]*fuzzer-no-link")
   set(QUIRE_UP_TO_AVX2 ON)
 endif()
 
-# Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes.
+# Levels whose kernels are instrumented in sanitizer builds; empty: all. Those that a CPU cannot run need no minutes:
+# without one above AVX2 the build ends there.
 set(QUIRE_SANITIZED_LEVELS "" CACHE STRING "ISA levels with sanitizers; empty: all")
-
-# Sanitizer builds for a CPU with FMA use it in generic kernels: the bits are those of fmaf(), whose calls take most of
-# the time of attention tests.
-if("avx2" IN_LIST QUIRE_SANITIZED_LEVELS)
-  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
-  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "-mfma")
+if("avx2" IN_LIST QUIRE_SANITIZED_LEVELS AND NOT QUIRE_SANITIZED_LEVELS MATCHES "avx512|vnni")
+  set(QUIRE_UP_TO_AVX2 ON)
 endif()
 
 # Further compile options of instrumented kernels.
 set(QUIRE_SANITIZED_KERNEL_FLAGS "" CACHE STRING "compile options of kernels in sanitizer builds, a list")
 
-# clang takes minutes for the int8 kernels with both sanitizers, and two thirds of that at -O1.
-if(CMAKE_C_FLAGS MATCHES "fsanitize=address")
-  set(QUIRE_INT8_SANITIZED -O1)
+# Sanitizer builds for a CPU with FMA use it in generic kernels: the bits are those of fmaf(), whose calls take most of
+# the time of attention tests.
+if("avx2" IN_LIST QUIRE_SANITIZED_LEVELS)
+  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
+  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "-mfma;${QUIRE_SANITIZED_KERNEL_FLAGS}")
 endif()
 
 # Kernels count without atomic instructions, which would take most of the time of a coverage run: threads contend for the
@@ -58,7 +57,6 @@ function(quire_isa level dir)
     set(QUIRE_UNSANITIZED -fno-sanitize=all)
   endif()
   set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto;${QUIRE_SANITIZED_KERNEL_FLAGS};${QUIRE_UNSANITIZED};${QUIRE_FAST_COUNTERS}")
-  set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${dir}/linear_q8.c APPEND PROPERTY COMPILE_OPTIONS "${QUIRE_INT8_SANITIZED}")
   target_sources(quire_objects PRIVATE ${srcs})
   target_compile_definitions(quire_objects PRIVATE QUIRE_HAVE_LEVEL_${level}=1)
 endfunction()

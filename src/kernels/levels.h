@@ -14,7 +14,8 @@
  *   ...         further arguments of QR_LEVELS, passed on
  *
  * avx512 starts from avx2, because CPUs with AVX-512 may lack AVX-VNNI. cmake/isa.cmake defines
- * QUIRE_GENERIC_ONLY for MemorySanitizer and QUIRE_UP_TO_AVX2 for fuzzing. */
+ * QUIRE_GENERIC_ONLY for MemorySanitizer and QUIRE_UP_TO_AVX2 for fuzzing and for sanitizers on
+ * CPUs with nothing above. */
 #if defined(QUIRE_GENERIC_ONLY)
 #define QR_LEVELS(X, ...) X(generic, NONE, 0, NULL, NULL, __VA_ARGS__)
 #elif defined(__x86_64__) && defined(QUIRE_UP_TO_AVX2)

@@ -65,7 +65,7 @@ static void report_case(const struct problem *s, const char *check)
     printf("  rerun: property --seed %llu --case %u\n", (unsigned long long)s->seed, s->number);
 }
 
-/* Number of runs of each check. From 5000 cases on, every check must have run. */
+/* Number of runs of each check. From 2500 cases on, every check must have run. */
 static uint32_t n_runs[64];
 
 static bool all_checks_ran(uint32_t n_cases)
@@ -73,10 +73,10 @@ static bool all_checks_ran(uint32_t n_cases)
     bool ok = true;
     for (uint32_t i = 0; i < n_checks; i++) {
         printf("%7u times %s\n", n_runs[i], checks[i].name);
-        ok = ok && (n_runs[i] || n_cases < 5000);
+        ok = ok && (n_runs[i] || n_cases < 2500);
     }
     printf("%7u plans with split query tiles, %u with cascades\n", plans.split, plans.cascade);
-    return ok && ((plans.split && plans.cascade) || n_cases < 5000);
+    return ok && ((plans.split && plans.cascade) || n_cases < 2500);
 }
 
 /* Runs one case: the oracle, then a rotating subset of the applicable checks. */

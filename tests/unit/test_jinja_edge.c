@@ -224,8 +224,8 @@ static void test_depth(void **state)
         "{% macro m() %}{{ (1,(2,)) == (1,(2,)) }}{{ {((1,),):1}|length }}{{ m() }}{% endmacro %}",
         "{% macro m() %}{% set x = 'ba'|sort %}{{ m() }}{% endmacro %}",
         "{% macro m() %}{% filter upper %}{% endfilter %}{{ m() }}{% endmacro %}",
-        "{% macro m() %}{% with %}{% with %}{% with %}{% with %}x{% endwith %}{% endwith %}"
-        "{% endwith %}{% endwith %}{{ m() }}{% endmacro %}",
+        ("{% macro m() %}{% with %}{% with %}{% with %}{% with %}x{% endwith %}{% endwith %}"
+         "{% endwith %}{% endwith %}{{ m() }}{% endmacro %}"),
     };
     (void)state;
     for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++)

@@ -42,7 +42,9 @@ static inline void raw_change(struct raw *t, const char *dtype, size_t n_dims,
                               const uint64_t *shape)
 {
     enum qr_dtype code;
-    assert_true(n_dims <= MAX_RAW_DIMS && qr_dtype_from_name(dtype, strlen(dtype), &code));
+    assert_true(n_dims <= MAX_RAW_DIMS);
+    if (!qr_dtype_from_name(dtype, strlen(dtype), &code))
+        fail_msg("no dtype %s", dtype);
     snprintf(t->dtype, sizeof t->dtype, "%s", dtype);
     t->n_dims = (uint32_t)n_dims;
     t->bytes = qr_dtype_bytes(code);
