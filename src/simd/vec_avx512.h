@@ -129,6 +129,25 @@ static inline vi32 vi32_repeat16(const uint8_t *p)
 {
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
 }
+/* bits at .. at + bits - 1 of each byte of v, of the low six, moved to bit `to`, plus `add` */
+static inline __attribute__((always_inline)) vi32 vi32_lut64_field(vi32 v, int at, int bits, int to,
+                                                                   int add)
+{
+#define AT(i)    (char)((((i) >> at & ((1 << bits) - 1)) << to) + add)
+#define AT_4(i)  AT((i) + 3), AT((i) + 2), AT((i) + 1), AT(i)
+#define AT_16(i) AT_4((i) + 12), AT_4((i) + 8), AT_4((i) + 4), AT_4(i)
+    return vi32_lut64(_mm512_set_epi8(AT_16(48), AT_16(32), AT_16(16), AT_16(0)), v);
+#undef AT_16
+#undef AT_4
+#undef AT
+}
+/* lane i is true when bit `bit` of lane i of v is set */
+static inline vm32 vi32_bit(vi32 v, int bit)
+{
+    return _mm512_test_epi32_mask(v, _mm512_set1_epi32((int)(1u << bit)));
+}
+/* a - b where m is true, else a */
+static inline vi32 vi32_sub_if(vm32 m, vi32 a, vi32 b) { return _mm512_mask_sub_epi32(a, m, a, b); }
 #endif
 
 /* ---- conversions */
@@ -136,7 +155,8 @@ static inline vf32 vf32_from_i32(vi32 a) { return _mm512_cvtepi32_ps(a); }
 static inline vi32 vi32_round(vf32 a) { return _mm512_cvtps_epi32(a); } /* nearest even */
 static inline vf32 vf32_bits(vi32 a) { return _mm512_castsi512_ps(a); }
 static inline vi32 vi32_bits(vf32 a) { return _mm512_castps_si512(a); }
-/* table[lane of idx]; lanes of idx are 0 .. 15 */
+/* table[low four bits of each lane of idx], by one instruction */
+#define VF32_FAST_LUT16 1
 static inline vf32 vf32_lut16(const float *table, vi32 idx)
 {
     return _mm512_permutexvar_ps(idx, _mm512_loadu_ps(table));
@@ -217,6 +237,8 @@ static inline vi32 vf32_pairs_bf16(vf32 even, vf32 odd)
  * exceed 32767; vi32_pairs_sum then extends them to 32 bits. */
 #if defined(__AVX512VNNI__)
 enum { VI32_W8_OFFSET = 128 };
+/* a dot product takes some five cycles until the next one can add to its sum */
+#define VI32_SLOW_DOT 1
 static inline vi32 vi32_dot_u7(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
 static inline vi32 vi32_dot_w8(vi32 acc, vi32 w, vi32 a) { return _mm512_dpbusd_epi32(acc, w, a); }
 #else

@@ -52,15 +52,19 @@ QR_INLINE int linear_q8_kind(struct qr_panel_format f)
     return kind;
 }
 
-QR_INLINE int linear_q8_offset_shift(struct qr_panel_format f)
-{
-    return f.offset ? __builtin_ctz(f.offset) : 0;
-}
-
 QR_INLINE void linear_q8_next_rows(struct linear_q8_tile_args *p, size_t rows)
 {
     p->q += rows * p->q_stride;
     p->acc += rows * LINEAR_Q8_LD;
+}
+
+/* Rows of the next chunk when `left` rows remain: divided evenly, so that no chunk is skinny when m
+ * is large, and a multiple of 16. */
+static inline size_t linear_q8_chunk_rows(size_t left)
+{
+    const size_t chunks = (left + LINEAR_Q8_M - 1) / LINEAR_Q8_M,
+                 even = (left + chunks - 1) / chunks;
+    return chunks == 1 ? left : (even + 15) / 16 * 16;
 }
 
 /* Largest number of rows that multiply the two vectors of a panel at once, PAIR_ROWS at a time. */

@@ -56,7 +56,7 @@ struct linear_q8_tile_args {
     size_t q_stride;                  /* blocks */
     float *acc;                       /* [rows][LINEAR_Q8_LD] */
     size_t n_blocks;                  /* of the group */
-    int offset_shift;                 /* log2 of the offset of the codes, if it counts */
+    int offset_shift;                 /* linear_q8_offset_shift */
     /* weights to prefetch: next_lines cache lines per block, from `next` on and, for a second
      * panel, next_panel bytes later */
     const uint8_t *next;
@@ -102,6 +102,12 @@ QR_INLINE bool linear_q8_has_offset(int kind)
     return kind & LINEAR_Q8_FULL ? VI32_W8_OFFSET != 0 : !(kind & LINEAR_Q8_MIN);
 }
 
+/* log2 of the offset of the codes, if it counts. */
+QR_INLINE int linear_q8_offset_shift(struct qr_panel_format f)
+{
+    return f.offset ? __builtin_ctz(f.offset) : 0;
+}
+
 #if defined(VI32_SLOW_CONVERT)
 /* Sums start from the bits of 1.5 * 2^23: as they are below 2^22, the float with the bits of the
  * result is 1.5 * 2^23 plus the sum, exactly. */
@@ -122,23 +128,28 @@ QR_INLINE uint32_t linear_q8_start_bits(int kind, const struct qr_q8_block *a, i
         minus -= (uint32_t)a->neg_half_sum;
     return (minus << shift) + LINEAR_Q8_FLOAT_BITS;
 }
-QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, int shift)
+QR_INLINE vi32 linear_q8_start(int kind, struct qr_panel_format f, const struct qr_q8_block *a,
+                               int half, int shift)
 {
+    (void)f;
     return vi32_set1((int32_t)linear_q8_start_bits(kind, a, half, shift));
 }
 typedef int linear_q8_shift;
 #else
 QR_INLINE vf32 linear_q8_sum_f32(vi32 sum) { return vf32_from_i32(sum); }
 
-/* Initial value of an integer dot product: minus the offset times the sum of the activations. */
-QR_INLINE vi32 linear_q8_start(int kind, const struct qr_q8_block *a, int half, vi32 shift)
+/* Initial value of an integer dot product: minus the offset times the sum of the activations. Tiles
+ * of packed codes are compiled for one format, whose offset is known. */
+QR_INLINE vi32 linear_q8_start(int kind, struct qr_panel_format f, const struct qr_q8_block *a,
+                               int half, vi32 shift)
 {
     if (!linear_q8_has_offset(kind))
         return vi32_zero();
     vi32 minus = vi32_set1(kind & LINEAR_Q8_SUB16 && !half ? a->neg_half_sum : a->neg_sum);
     if (half)
         minus = vi32_sub(minus, vi32_set1(a->neg_half_sum));
-    return vi32_shl_each(minus, shift);
+    return kind & LINEAR_Q8_PACKED ? linear_shift(minus, -linear_q8_offset_shift(f))
+                                   : vi32_shl_each(minus, shift);
 }
 typedef vi32 linear_q8_shift;
 #endif
@@ -344,6 +355,18 @@ QR_INLINE void linear_q8_accumulate(int kind, int rows, int vecs,
     }
 }
 
+/* Whether the only vector of a tile adds its products in two sums. Each of eight products in one
+ * sum would wait for the one before. */
+QR_INLINE bool linear_q8_two_sums(int kind, int rows, int vecs)
+{
+#if defined(VI32_SLOW_DOT)
+    return rows * vecs == 1 && !(kind & LINEAR_Q8_SUB16);
+#else
+    (void)kind, (void)rows, (void)vecs;
+    return false;
+#endif
+}
+
 /* Sub-block `half` of a block: integer dot products, and their use. */
 QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
                              const struct linear_q8_tile_args *p, const struct linear_q8_weights *w,
@@ -374,17 +397,23 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
 #endif
     if (!pairs && !signs && !matrix) {
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
-            const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
+            const vi32 start = linear_q8_start(kind, f, a + (size_t)r * p->q_stride, half, shift);
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
                 sum.v[r][v] = start;
         }
-        linear_q8_dot(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
+        const int n = linear_q8_two_sums(kind, rows, vecs) ? steps / 2 : steps;
+        linear_q8_dot(kind, f, rows, vecs, w, a, p->q_stride, half * steps, n, &sum);
+        if (n < steps) {
+            struct linear_q8_sums second = { { { vi32_zero() } } };
+            linear_q8_dot(kind, f, 1, 1, w, a, p->q_stride, half * steps + n, n, &second);
+            sum.v[0][0] = vi32_add(sum.v[0][0], second.v[0][0]);
+        }
     }
 #if defined(VI32_PAIRS)
     if (pairs) {
         linear_q8_dot_all_pairs(kind, f, rows, vecs, w, a, p->q_stride, half * steps, steps, &sum);
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
-            const vi32 start = linear_q8_start(kind, a + (size_t)r * p->q_stride, half, shift);
+            const vi32 start = linear_q8_start(kind, f, a + (size_t)r * p->q_stride, half, shift);
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
                 sum.v[r][v] = vi32_add(sum.v[r][v], start);
         }

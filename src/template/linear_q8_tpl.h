@@ -5,21 +5,8 @@
  * Needs a vec_*.h, QR_ISA and the register tile: LINEAR_Q8_ROWS activation rows by LINEAR_Q8_VECS
  * vectors of outputs, which are one or two panels. Up to linear_q8_skinny_max rows stream a panel
  * and unpack it in registers, LINEAR_Q8_SKINNY_ROWS at a time; for more rows linear_q8_gemm unpacks
- * a group of weights once for up to LINEAR_Q8_M rows. Accumulators are in memory between groups.
- *
- * A level with matrix instructions defines LINEAR_Q8_MATRIX_GEMM, a function with the parameters of
- * linear_q8_gemm, and LINEAR_Q8_USE_MATRIX(f, m), whether it is faster for m rows of format f. */
+ * a group of weights once for up to LINEAR_Q8_M rows. Accumulators are in memory between groups. */
 #include "template/linear_q8_gemm_tpl.h"
-
-/* With matrix instructions both ways to multiply a chunk of rows are functions of their own: their
- * buffers do not add up on the stack. */
-#ifdef LINEAR_Q8_MATRIX_GEMM
-#define LINEAR_Q8_CHUNK static __attribute__((noinline))
-#else
-#define LINEAR_Q8_USE_MATRIX(f, m) false
-#define LINEAR_Q8_MATRIX_GEMM      linear_q8_gemm
-#define LINEAR_Q8_CHUNK            QR_INLINE
-#endif
 
 /* ---- skinny GEMM */
 
@@ -217,33 +204,13 @@ QR_INLINE void linear_q8_skinny_pair(struct qr_panel_format f,
 
 /* ---- all rows and panels */
 
-/* Rows of the next chunk when `left` rows remain: divided evenly, so that no chunk is skinny when m
- * is large, and a multiple of 16. */
-static inline size_t linear_q8_chunk_rows(size_t left)
-{
-    const size_t chunks = (left + LINEAR_Q8_M - 1) / LINEAR_Q8_M,
-                 even = (left + chunks - 1) / chunks;
-    return chunks == 1 ? left : (even + 15) / 16 * 16;
-}
-
-/* Rows [i0, i0 + m) times the panels that the matrix instructions take; returns their number. */
-QR_INLINE size_t linear_q8_matrix_chunk(struct qr_panel_format f,
-                                        const struct qr_linear_kernel_args *a, size_t i0, size_t m)
+/* Rows [i0, i0 + m) times all panels. */
+QR_INLINE void linear_q8_chunk(struct qr_panel_format f, const struct qr_linear_kernel_args *a,
+                               size_t i0, size_t m, linear_q8_skinny_fn *skinny,
+                               linear_q8_pair_fn *pair)
 {
     const size_t panels = (a->n + QR_PANEL_ROWS - 1) / QR_PANEL_ROWS;
     size_t j = 0;
-    for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
-        LINEAR_Q8_MATRIX_GEMM(f, a, i0, m, j * QR_PANEL_ROWS);
-    return j;
-}
-
-/* Rows [i0, i0 + m) times the panels from j on. */
-QR_INLINE void linear_q8_vector_chunk(struct qr_panel_format f,
-                                      const struct qr_linear_kernel_args *a, size_t i0, size_t m,
-                                      size_t j, linear_q8_skinny_fn *skinny,
-                                      linear_q8_pair_fn *pair)
-{
-    const size_t panels = (a->n + QR_PANEL_ROWS - 1) / QR_PANEL_ROWS;
     if (m > linear_q8_skinny_max(f))
         for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
             linear_q8_gemm(f, a, i0, m, j * QR_PANEL_ROWS);
@@ -269,26 +236,12 @@ QR_INLINE void linear_q8_vector_chunk(struct qr_panel_format f,
         if (LINEAR_Q8_PANEL_IS_VECTOR || LINEAR_Q8_PANEL_IS_PAIR)                                  \
             linear_q8_pair_rows(f, *p, m);                                                         \
     }                                                                                              \
-    LINEAR_Q8_CHUNK size_t linear_q8_matrix_##name(const struct qr_linear_kernel_args *a,          \
-                                                   size_t i0, size_t m)                            \
-    {                                                                                              \
-        const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
-        return linear_q8_matrix_chunk(f, a, i0, m);                                                \
-    }                                                                                              \
-    LINEAR_Q8_CHUNK void linear_q8_vector_##name(const struct qr_linear_kernel_args *a, size_t i0, \
-                                                 size_t m, size_t j)                               \
-    {                                                                                              \
-        const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
-        linear_q8_vector_chunk(f, a, i0, m, j, linear_q8_skinny_##name, linear_q8_pair_##name);    \
-    }                                                                                              \
     void QR_KERNEL(linear_q8_##name)(const struct qr_linear_kernel_args *a)                        \
     {                                                                                              \
         const struct qr_panel_format f = QR_PANEL_FORMAT(__VA_ARGS__);                             \
-        (void)f;                                                                                   \
         for (size_t i0 = 0, m; i0 < a->m; i0 += m) {                                               \
             m = linear_q8_chunk_rows(a->m - i0);                                                   \
-            linear_q8_vector_##name(                                                               \
-                a, i0, m, LINEAR_Q8_USE_MATRIX(f, m) ? linear_q8_matrix_##name(a, i0, m) : 0);     \
+            linear_q8_chunk(f, a, i0, m, linear_q8_skinny_##name, linear_q8_pair_##name);          \
         }                                                                                          \
     }
 QR_INTEGER_TYPES(X)

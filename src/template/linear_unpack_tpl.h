@@ -44,35 +44,14 @@ QR_INLINE vi32 linear_lookup(const uint8_t *table, vi32 v)
 #endif
 }
 
-#if defined(VI32_LUT64)
-#define LINEAR_4(x) x, x, x, x
-#define LINEAR_8(x) LINEAR_4(x), LINEAR_4(x)
-#define LINEAR_16   LINEAR_4(0), LINEAR_4(1), LINEAR_4(2), LINEAR_4(3)
-/* Tables that extract bits 2-3, 4-5 and 3-5 of a six-bit index. */
-static const uint8_t linear_bits_2_2[64] = { LINEAR_16, LINEAR_16, LINEAR_16, LINEAR_16 };
-static const uint8_t linear_bits_4_2[64] = { LINEAR_8(0), LINEAR_8(0), LINEAR_8(1), LINEAR_8(1),
-                                             LINEAR_8(2), LINEAR_8(2), LINEAR_8(3), LINEAR_8(3) };
-static const uint8_t linear_bits_3_3[64] = { LINEAR_8(0), LINEAR_8(1), LINEAR_8(2), LINEAR_8(3),
-                                             LINEAR_8(4), LINEAR_8(5), LINEAR_8(6), LINEAR_8(7) };
-/* Table that looks up bits 3-5 of a six-bit index in the codebook of eight values. */
-#define LINEAR_8_OF_8(a, b, c, d, e, f, g, h)                                                      \
-    LINEAR_8(a), LINEAR_8(b), LINEAR_8(c), LINEAR_8(d), LINEAR_8(e), LINEAR_8(f), LINEAR_8(g),     \
-        LINEAR_8(h)
-#define LINEAR_BITS_3_3(...) LINEAR_8_OF_8(__VA_ARGS__)
-static const uint8_t linear_iq2_3_3[64] = { LINEAR_BITS_3_3(QR_IQ2_BYTES) };
-#endif
-
 /* Moves `bits` bits of each byte of v from bit `at` to bit `to` and clears the others. */
 QR_INLINE vi32 linear_field(vi32 v, int at, int bits, int to)
 {
 #if defined(VI32_LUT64)
-    const uint8_t *one_step = to                     ? NULL
-                              : at == 2 && bits == 2 ? linear_bits_2_2
-                              : at == 4 && bits == 2 ? linear_bits_4_2
-                              : at == 3 && bits == 3 ? linear_bits_3_3
-                                                     : NULL;
-    if (one_step)
-        return vi32_lut64(vi32_load(one_step), v);
+    if (at + bits <= 6 && at != to)
+        return vi32_lut64_field(v, at, bits, to, 0);
+    if (bits == 1 && at != to) /* bits 6 and 7 share the shift */
+        return vi32_lut64_field(vi32_shr(v, 2), at - 2, bits, to, 0);
 #endif
 #if defined(VI32_SHR_BYTES)
     if (at + bits == 8 && !to)
@@ -115,10 +94,21 @@ QR_INLINE vi32 linear_threes_iq2(const uint8_t *body, int s)
 {
     /* twice, so that bit 3 of an index may be anything */
     static const uint8_t iq2[16] = { QR_IQ2_BYTES, QR_IQ2_BYTES };
+#if defined(VI32_LUT64)
+    /* entry i of the codebook for indices 8 i .. 8 i + 7 */
+#define EIGHT(x) x, x, x, x, x, x, x, x
+#define EIGHT_EACH(a, b, c, d, e, f, g, h)                                                         \
+    EIGHT(a), EIGHT(b), EIGHT(c), EIGHT(d), EIGHT(e), EIGHT(f), EIGHT(g), EIGHT(h)
+#define EACH(...) EIGHT_EACH(__VA_ARGS__)
+    static const uint8_t iq2_of_bit_3[64] = { EACH(QR_IQ2_BYTES) };
+#undef EACH
+#undef EIGHT_EACH
+#undef EIGHT
+#endif
     const vi32 v = linear_threes_line(body, s);
 #if defined(VI32_LUT64)
     if (s % 2)
-        return vi32_lut64(vi32_load(linear_iq2_3_3), v);
+        return vi32_lut64(vi32_load(iq2_of_bit_3), v);
 #endif
     return linear_lookup(iq2, linear_shift(v, 3 * (s % 2)));
 }
@@ -127,9 +117,16 @@ QR_INLINE vi32 linear_threes_iq2(const uint8_t *body, int s)
  * in `delta` is set. */
 QR_INLINE vi32 linear_delta_code(const uint8_t *body, vi32 delta, int s)
 {
+#if defined(VI32_LUT64)
+    const vi32 line = linear_line(body + s / 4 * QR_CACHE_LINE_BYTES);
+    const vi32 plus = s % 4 < 3 ? vi32_lut64_field(line, 2 * (s % 4), 2, 3, 9)
+                                : vi32_lut64_field(vi32_shr(line, 6), 0, 2, 3, 9);
+    return vi32_sub_if(vi32_bit(delta, s / 2), plus, linear_bytes(2));
+#else
     const vm32 minus = vi32_gt(vi32_zero(), linear_shift(delta, s / 2 - 31));
     return vi32_add(linear_plane(body, 2, s, 3),
                     vi32_select(minus, linear_bytes(7), linear_bytes(9)));
+#endif
 }
 
 /* Step s of a body, one byte per code; of eight bits: signed weights if is_signed, else weights
@@ -229,24 +226,50 @@ QR_INLINE void linear_unpack_block_scales(struct qr_panel_format f, const uint8_
     }
 }
 
+/* 2 n + 1 of the low `bits` bits n of each lane, three or four. */
+QR_INLINE vf32 linear_odd(vi32 lane, int bits)
+{
+#if defined(VF32_FAST_LUT16)
+    static const float odd[2][16] = {
+        { 1, 3, 5, 7, 9, 11, 13, 15, 1, 3, 5, 7, 9, 11, 13, 15 },
+        { 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31 },
+    };
+    return vf32_lut16(odd[bits - 3], lane);
+#else
+    const vi32 n = vi32_and(lane, vi32_set1((1 << bits) - 1));
+    return vf32_from_i32(vi32_or(vi32_shl(n, 1), vi32_set1(1)));
+#endif
+}
+
+/* 9/8 where bit 3 of a lane is set, else 7/8. */
+QR_INLINE vf32 linear_nine_or_seven(vi32 lane)
+{
+#if defined(VF32_FAST_LUT16)
+    static const float delta[16] = {
+        0.875f, 0.875f, 0.875f, 0.875f, 0.875f, 0.875f, 0.875f, 0.875f,
+        1.125f, 1.125f, 1.125f, 1.125f, 1.125f, 1.125f, 1.125f, 1.125f
+    };
+    return vf32_lut16(delta, lane);
+#else
+    return vf32_select(vi32_gt(vi32_zero(), vi32_shl(lane, 28)), vf32_set1(1.125f),
+                       vf32_set1(0.875f));
+#endif
+}
+
 /* Unpacks sub-block i of N8, N8_DELTA or N16. */
 QR_INLINE void linear_unpack_nibble_scale(struct qr_panel_format f, const uint8_t *h, size_t i,
                                           size_t r, float *scale, float *min)
 {
     const vf32 d = vf32_load_f16((const uint16_t *)(const void *)h + r);
     const vi32 both = vi32_load_u8(h + 32 + i / 2 * QR_PANEL_ROWS + r);
-    const vi32 n = i % 2 ? vi32_shr(both, 4) : vi32_and(both, vi32_set1(15));
-    const int bits = f.scales == QR_SCALE_N8_DELTA ? 7 : 15;
-    const vi32 odd = vi32_or(vi32_shl(vi32_and(n, vi32_set1(bits)), 1), vi32_set1(1));
-    vf32 factor = vf32_from_i32(odd);
-    if (f.scales != QR_SCALE_N8_DELTA)
-        factor = vf32_mul(factor, vf32_set1(0.125f));
-    const vf32 s = vf32_mul(d, factor);
-    vf32_store(scale, s);
+    const vi32 n = i % 2 ? vi32_shr(both, 4) : both;
     if (f.scales == QR_SCALE_N8_DELTA) {
-        const vf32 eighths = vf32_from_i32(
-            vi32_add(vi32_shl(vi32_shr(n, 3), 1), vi32_set1(7))); /* 7, or 9 with bit 3 */
-        vf32_store(min, vf32_mul(s, vf32_mul(eighths, vf32_set1(0.125f))));
+        const vf32 s = vf32_mul(d, linear_odd(n, 3));
+        vf32_store(scale, s);
+        vf32_store(min, vf32_mul(s, linear_nine_or_seven(n)));
+    } else {
+        /* eighths are exact */
+        vf32_store(scale, vf32_mul(vf32_mul(d, vf32_set1(0.125f)), linear_odd(n, 4)));
     }
 }
 

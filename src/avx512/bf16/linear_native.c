@@ -13,6 +13,9 @@ void qr_init_linear_avx512_bf16(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, linear_native_bf16, avx512_bf16);
     k->native_bf16_reads_f32 = false;
+#define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_bf16);
+    QR_INTEGER_TYPES(X)
+#undef X
     QR_SET_KERNEL(k, unpack_bf16_f16, avx512_bf16);
 #define X(name, ...) QR_SET_KERNEL(k, unpack_bf16_##name, avx512_bf16);
     QR_QUANT_TYPES(X)
