@@ -226,6 +226,17 @@ QR_INLINE void linear_unpack_block_scales(struct qr_panel_format f, const uint8_
     }
 }
 
+/* The low four bits of each lane. */
+QR_INLINE vf32 linear_low_nibble(vi32 lane)
+{
+#if defined(VF32_FAST_LUT16)
+    static const float number[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+    return vf32_lut16(number, lane);
+#else
+    return vf32_from_i32(vi32_and(lane, vi32_set1(15)));
+#endif
+}
+
 /* 2 n + 1 of the low `bits` bits n of each lane, three or four. */
 QR_INLINE vf32 linear_odd(vi32 lane, int bits)
 {
@@ -296,14 +307,12 @@ QR_INLINE void linear_unpack_rows(struct qr_panel_format f, const uint8_t *h, si
             vf32_store(scale + i * LD, vf32_mul(vf32_load_f16(d), factor));
         }
         if (f.scales == QR_SCALE_K8_MIN || f.scales == QR_SCALE_K16_MIN) {
-            vi32 factor = vi32_load_u8(s + i * R), of_min = factor;
-            if (f.scales == QR_SCALE_K8_MIN) {
-                of_min = vi32_load_u8(s + (8 + i) * R);
-            } else {
-                factor = vi32_and(factor, vi32_set1(15));
-                of_min = vi32_shr(of_min, 4);
-            }
-            vf32_store(scale + i * LD, vf32_mul(vf32_load_f16(d), vf32_from_i32(factor)));
+            const bool is_nibble = f.scales == QR_SCALE_K16_MIN;
+            const vi32 factor = vi32_load_u8(s + i * R),
+                       of_min = is_nibble ? vi32_shr(factor, 4) : vi32_load_u8(s + (8 + i) * R);
+            vf32_store(scale + i * LD,
+                       vf32_mul(vf32_load_f16(d),
+                                is_nibble ? linear_low_nibble(factor) : vf32_from_i32(factor)));
             vf32_store(min + i * LD, vf32_mul(vf32_load_f16(d + R), vf32_from_i32(of_min)));
         }
     }
