@@ -19,16 +19,8 @@ static void multiply_sub(const int16_t (*w)[R], const int8_t *q, size_t sub, con
         acc[r] = qr_fmaf((float)isum[r], scale[r] * da, acc[r]);
 }
 
-/* d * the sum of q of sub-block `half`. */
-static float d_sum(const struct qr_q8_block *a, size_t sub, size_t half)
-{
-    if (sub == QR_BLOCK_K)
-        return a->d_sum;
-    return a->d * (float)(half ? a->neg_half_sum - a->neg_sum : -a->neg_half_sum);
-}
-
 static void multiply_group(struct qr_panel_format f, const struct generic_group *g, size_t n_blocks,
-                           const struct qr_q8_block *q, float *acc)
+                           const struct qr_q8_block *q, const float *half_sums, float *acc)
 {
     const size_t sub = qr_panel_sub16(f) ? 16 : 32, per_block = QR_BLOCK_K / sub;
     for (size_t i = 0; i < n_blocks * per_block; i++) {
@@ -37,7 +29,7 @@ static void multiply_group(struct qr_panel_format f, const struct generic_group 
         multiply_sub(g->w + i * sub, a->q + half * sub, sub, g->scale[i], a->d, acc);
         if (!qr_panel_has_min(f))
             continue;
-        const float ds = d_sum(a, sub, half);
+        const float ds = per_block == 1 ? a->d_sum : half_sums[i];
         for (size_t r = 0; r < R; r++)
             acc[r] = qr_fmaf(-g->min[i][r], ds, acc[r]);
     }
@@ -52,8 +44,10 @@ static void run_panel(struct qr_panel_format f, const struct qr_linear_kernel_ar
         const size_t nb = blocks - b0 < 8 ? blocks - b0 : 8;
         qr_generic_unpack(f, panel, nb, &g);
         panel += qr_panel_group_bytes(f, nb);
-        for (size_t i = 0; i < m; i++)
-            multiply_group(f, &g, nb, a->q + (i0 + i) * a->q_stride + b0, acc[i]);
+        for (size_t i = 0; i < m; i++) {
+            const size_t b = (i0 + i) * a->q_stride + b0;
+            multiply_group(f, &g, nb, a->q + b, a->half_sums + 2 * b, acc[i]);
+        }
     }
 }
 
@@ -93,9 +87,10 @@ static uint32_t max_magnitude(const float *x)
     return max;
 }
 
-void qr_quantize_act_q8_generic(struct qr_q8_block *q, const float *x, size_t n_blocks)
+void qr_quantize_act_q8_generic(struct qr_q8_block *q, float *half_sums, const float *x,
+                                size_t n_blocks)
 {
-    for (size_t b = 0; b < n_blocks; b++, q++, x += QR_BLOCK_K) {
+    for (size_t b = 0; b < n_blocks; b++, q++, half_sums += 2, x += QR_BLOCK_K) {
         const uint32_t max = max_magnitude(x);
         const float amax = qr_bits_to_f32(max);
         const bool finite = max < 0x7f800000, zero = !finite || amax < 0x1p-100f;
@@ -109,5 +104,7 @@ void qr_quantize_act_q8_generic(struct qr_q8_block *q, const float *x, size_t n_
         q->d_sum = q->d * (float)(sum[0] + sum[1]);
         q->neg_half_sum = -sum[0];
         q->neg_sum = -(sum[0] + sum[1]);
+        for (size_t half = 0; half < 2; half++)
+            half_sums[half] = q->d * (float)sum[half];
     }
 }

@@ -283,7 +283,7 @@ static inline bool qr_panel_has_min(struct qr_panel_format f)
 struct qr_q8_block {
     int8_t q[QR_BLOCK_K]; /* -127 .. 127 */
     float d;
-    float d_sum;          /* d * the sum of q, rounded: the factor of the minimums (N2) */
+    float d_sum;          /* d * the sum of q, rounded: the factor of minimums per 32 values (N2) */
     int32_t neg_half_sum; /* minus the sum of the first 16 q */
     int32_t neg_sum;      /* minus the sum of all q */
 };
@@ -313,9 +313,10 @@ struct qr_linear_kernel_args {
     /* linear_native_bf16: bf16 rows; an odd k is completed by a zero */
     const uint16_t *x_bf16;
     size_t x_bf16_stride; /* elements */
-    /* linear_q8_*: rows of k/32 blocks, from quantize_act_q8 */
+    /* linear_q8_*: rows of k/32 blocks, and the half_sums, from quantize_act_q8 */
     const struct qr_q8_block *q;
-    size_t q_stride; /* blocks */
+    size_t q_stride;        /* blocks */
+    const float *half_sums; /* two per block of q */
 };
 
 /* linear_f32_*: weights converted exactly to f32, acc = fma(x, w, acc) (N4).
@@ -323,12 +324,14 @@ struct qr_linear_kernel_args {
  * the activations at x, widened to f32 once instead of for each panel, and padded as bf16 rows.
  * linear_q8_*: int8 activations (N2). quantize_act_q8: per 32 values d = amax / 127,
  * q = x * (127 / amax) to nearest even. Blocks with amax < 2^-100 become zeros; a block holding NaN
- * or Inf becomes zeros with d = NaN.
+ * or Inf becomes zeros with d = NaN. half_sums[2 * n_blocks] are d * the sum of 16 q, rounded: the
+ * factors of minimums per 16 values (N2), apart from the blocks, whose 48 bytes suit the loads.
  * unpack_bf16_*: the k weights of each row of a panel, converted to f32 and rounded to nearest even
  * bf16, below 2^-126 to zero, in the layout of bf16 panels: 16 rows at out, columns of a panel of
  * 64; of f16 panels all 64 rows, an odd k completed by zeros. */
 #define QR_KERNELS_LINEAR(X)                                                                       \
-    X(void, quantize_act_q8, (struct qr_q8_block * q, const float *x, size_t n_blocks))            \
+    X(void, quantize_act_q8,                                                                       \
+      (struct qr_q8_block * q, float *half_sums, const float *x, size_t n_blocks))                 \
     X(void, linear_f32_f32, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_f32_f16, (const struct qr_linear_kernel_args *a))                               \
     X(void, linear_f32_bf16, (const struct qr_linear_kernel_args *a))                              \

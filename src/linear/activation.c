@@ -43,7 +43,7 @@ bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
     if (forms & QR_ACT_BF16_F32)
         total += m * bf16_f32_stride(k) * sizeof(float);
     if (forms & QR_ACT_Q8)
-        total += m * (k / QR_BLOCK_K) * sizeof(struct qr_q8_block);
+        total += m * (k / QR_BLOCK_K) * (sizeof(struct qr_q8_block) + 2 * sizeof(float));
     *bytes = round_up(total, ALIGN);
     return true;
 }
@@ -66,6 +66,7 @@ void qr_act_init(struct qr_act *act, unsigned forms, const float *x, size_t x_st
     if (forms & QR_ACT_Q8) {
         act->q = (struct qr_q8_block *)(void *)p;
         act->q_stride = k / QR_BLOCK_K;
+        act->half_sums = (float *)(void *)(act->q + m * act->q_stride);
     }
 }
 
@@ -78,8 +79,10 @@ struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
         rows.bf16 += first * act->bf16_stride;
     if (act->forms & QR_ACT_BF16_F32)
         rows.bf16_f32 += first * act->bf16_f32_stride;
-    if (act->forms & QR_ACT_Q8)
+    if (act->forms & QR_ACT_Q8) {
         rows.q += first * act->q_stride;
+        rows.half_sums += 2 * first * act->q_stride;
+    }
     return rows;
 }
 
@@ -110,8 +113,10 @@ void qr_act_convert_slice(const struct qr_act *act, const struct qr_kernels *ker
         if (k0 + n == act->k)
             memset(row + act->k, 0, (act->bf16_f32_stride - act->k) * sizeof *row);
     }
-    if (act->forms & QR_ACT_Q8)
-        kernels->quantize_act_q8(act->q + i * act->q_stride + k0 / QR_BLOCK_K, x, n / QR_BLOCK_K);
+    if (act->forms & QR_ACT_Q8) {
+        const size_t b = i * act->q_stride + k0 / QR_BLOCK_K;
+        kernels->quantize_act_q8(act->q + b, act->half_sums + 2 * b, x, n / QR_BLOCK_K);
+    }
 }
 
 void qr_act_convert_part(const struct qr_act *act, const struct qr_kernels *kernels,

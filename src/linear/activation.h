@@ -25,7 +25,8 @@ struct qr_act {
     float *bf16_f32;        /* NULL without BF16_F32 */
     size_t bf16_f32_stride; /* floats, even */
     struct qr_q8_block *q;
-    size_t q_stride; /* blocks */
+    size_t q_stride;  /* blocks */
+    float *half_sums; /* two per block of q */
 };
 
 /* Computes the bytes that the forms of up to m rows need, a multiple of 64. False when k does not

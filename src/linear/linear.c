@@ -156,6 +156,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
     if (x->forms & QR_ACT_Q8) {
         a.q = x->q + b->i0 * x->q_stride;
         a.q_stride = x->q_stride;
+        a.half_sums = x->half_sums + 2 * b->i0 * x->q_stride;
     }
     if (qr_linear_unpacks(w, args->compute)) {
         run_unpacked(args, b, &a, kernels);

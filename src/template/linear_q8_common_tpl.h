@@ -55,6 +55,7 @@ QR_INLINE int linear_q8_kind(struct qr_panel_format f)
 QR_INLINE void linear_q8_next_rows(struct linear_q8_tile_args *p, size_t rows)
 {
     p->q += rows * p->q_stride;
+    p->half_sums += 2 * rows * p->q_stride;
     p->acc += rows * LINEAR_Q8_LD;
 }
 

@@ -255,6 +255,7 @@ QR_INLINE void linear_q8_gemm(struct qr_panel_format f, const struct qr_linear_k
         const bool last = b + nb == blocks;
         struct linear_q8_group_args t = {
             .tile = { .q = a->q + i0 * a->q_stride + b,
+                      .half_sums = a->half_sums + 2 * (i0 * a->q_stride + b),
                       .q_stride = a->q_stride,
                       .acc = acc,
                       .offset_shift = linear_q8_offset_shift(f),

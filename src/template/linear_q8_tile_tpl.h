@@ -53,6 +53,7 @@ struct linear_q8_tile_args {
     const uint8_t *w[LINEAR_Q8_VECS]; /* codes of the first block of the group, per vector */
     const float *scale;               /* column of the first vector in a struct linear_scales */
     const struct qr_q8_block *q;      /* at the first k of the group */
+    const float *half_sums;           /* two per block of q */
     size_t q_stride;                  /* blocks */
     float *acc;                       /* [rows][LINEAR_Q8_LD] */
     size_t n_blocks;                  /* of the group */
@@ -315,25 +316,15 @@ QR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows
 }
 #endif
 
-/* out - min * d * the sum of q: of half `half` with SUB16, else of the block. */
-QR_INLINE vf32 linear_q8_sub_min(int kind, const struct qr_q8_block *a, int half, vf32 min,
-                                 vf32 out)
-{
-    if (!(kind & LINEAR_Q8_SUB16))
-        return vf32_fnma(min, vf32_set1(a->d_sum), out);
-    vi32 minus = vi32_set1(half ? a->neg_sum : a->neg_half_sum);
-    if (half)
-        minus = vi32_sub(minus, vi32_set1(a->neg_half_sum));
-    return vf32_fma(min, vf32_mul(vf32_set1(a->d), vf32_from_i32(minus)), out);
-}
-
 enum { LINEAR_Q8_MIN_AT = 16 * LINEAR_SCALES_LD }; /* from a scale to its minimum, in floats */
 
-/* Adds integer sums to the accumulators: the two float operations of N2. */
+/* Adds integer sums to the accumulators: the two float operations of N2. sum16: the one of the 16 k
+ * in half_sums. */
 QR_INLINE void linear_q8_accumulate(int kind, int rows, int vecs,
                                     const struct linear_q8_tile_args *p,
-                                    const struct qr_q8_block *a, int half, const float *scale,
-                                    const struct linear_q8_sums *sum, vf32 (*acc)[LINEAR_Q8_VECS])
+                                    const struct qr_q8_block *a, const float *sum16,
+                                    const float *scale, const struct linear_q8_sums *sum,
+                                    vf32 (*acc)[LINEAR_Q8_VECS])
 {
     const bool in_regs = linear_q8_acc_in_regs(rows, vecs);
     QR_UNROLL_16 (int r = 0; r < rows; r++) {
@@ -345,8 +336,9 @@ QR_INLINE void linear_q8_accumulate(int kind, int rows, int vecs,
             vf32 out = in_regs ? acc[r][v] : vf32_load(at);
             out = vf32_fma(linear_q8_sum_f32(sum->v[r][v]), vf32_mul(dw, d), out);
             if (kind & LINEAR_Q8_MIN)
-                out = linear_q8_sub_min(kind, b, half,
-                                        vf32_load(scale + LINEAR_Q8_MIN_AT + v * VF32_N), out);
+                out = vf32_fnma(
+                    vf32_load(scale + LINEAR_Q8_MIN_AT + v * VF32_N),
+                    vf32_set1(kind & LINEAR_Q8_SUB16 ? sum16[2 * r * p->q_stride] : b->d_sum), out);
             if (in_regs)
                 acc[r][v] = out;
             else
@@ -370,8 +362,8 @@ QR_INLINE bool linear_q8_two_sums(int kind, int rows, int vecs)
 /* Sub-block `half` of a block: integer dot products, and their use. */
 QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int vecs,
                              const struct linear_q8_tile_args *p, const struct linear_q8_weights *w,
-                             const struct qr_q8_block *a, int half, const float *scale,
-                             linear_q8_shift shift, vf32 (*acc)[LINEAR_Q8_VECS])
+                             const struct qr_q8_block *a, const float *half_sums, int half,
+                             const float *scale, linear_q8_shift shift, vf32 (*acc)[LINEAR_Q8_VECS])
 {
     const int steps = kind & LINEAR_Q8_SUB16 ? 4 : 8;
     const bool signs = linear_q8_signs(kind);
@@ -419,7 +411,7 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
         }
     }
 #endif
-    linear_q8_accumulate(kind, rows, vecs, p, a, half, scale, &sum, acc);
+    linear_q8_accumulate(kind, rows, vecs, p, a, half_sums + half, scale, &sum, acc);
 }
 
 /* Prefetches of m rows of a format; `light`: those of a light stream, which codes in one piece are.
@@ -444,6 +436,7 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
     const vi32 shift = vi32_set1(p->offset_shift);
 #endif
     const struct qr_q8_block *a = p->q;
+    const float *half_sums = p->half_sums;
     const enum qr_weight_prefetch how = linear_q8_prefetch(f, (size_t)rows, p->prefetch);
     const uint8_t *next = p->next;
     struct linear_q8_weights w;
@@ -455,7 +448,7 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
         QR_UNROLL_16 (int r = 0; r < rows; r++)
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
                 acc[r][v] = vf32_load(p->acc + r * LINEAR_Q8_LD + v * VF32_N);
-    for (size_t b = 0; b < p->n_blocks; b++, a++) {
+    for (size_t b = 0; b < p->n_blocks; b++, a++, half_sums += 2) {
         for (size_t i = 0; i < p->next_lines; i++, next += QR_CACHE_LINE_BYTES) {
             const bool two = vecs * VF32_N > QR_PANEL_ROWS;
             if (kind & LINEAR_Q8_PACKED) {
@@ -468,11 +461,11 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
                     qr_prefetch_l1(next + p->next_panel);
             }
         }
-        linear_q8_sub(kind, f, rows, vecs, p, &w, a, 0, scale, shift, acc);
+        linear_q8_sub(kind, f, rows, vecs, p, &w, a, half_sums, 0, scale, shift, acc);
         scale += LINEAR_SCALES_LD;
         if (kind & LINEAR_Q8_SUB16) {
             LINEAR_LOAD_BARRIER;
-            linear_q8_sub(kind, f, rows, vecs, p, &w, a, 1, scale, shift, acc);
+            linear_q8_sub(kind, f, rows, vecs, p, &w, a, half_sums, 1, scale, shift, acc);
             scale += LINEAR_SCALES_LD;
         }
         QR_UNROLL_16 (int v = 0; v < vecs; v++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check_linear.c - matmul kernels and quantization of activations against sums in double. */
+/* check_linear.c - matmul kernels against sums in double. */
 #include "amx_order.h"
 #include "linear/packed.h"
 #include "linear_oracle.h"
@@ -52,6 +52,7 @@ static void quantize(struct kc_env *env, struct problem *p, size_t stride)
 {
     const size_t m = p->a.m, k = p->a.k;
     struct qr_q8_block *q = rows_at_guard(m, stride, k / 32, sizeof *q);
+    float *half_sums = rows_at_guard(m, stride, k / 32, 2 * sizeof *half_sums);
     const int extreme = kc_int(env, 0, 7);
     for (size_t i = 0; i < m; i++)
         for (size_t j = 0; j < k / 32; j++) {
@@ -67,8 +68,11 @@ static void quantize(struct kc_env *env, struct problem *p, size_t stride)
             b->d_sum = b->d * (float)(sum[0] + sum[1]);
             b->neg_half_sum = -sum[0];
             b->neg_sum = -sum[0] - sum[1];
+            for (size_t half = 0; half < 2; half++)
+                half_sums[2 * (i * stride + j) + half] = b->d * (float)sum[half];
         }
     p->a.q = q;
+    p->a.half_sums = half_sums;
     p->a.q_stride = stride;
 }
 
@@ -323,6 +327,7 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
                 c.x = a->x ? a->x + i * a->x_stride : NULL;
                 c.x_bf16 = a->x_bf16 ? a->x_bf16 + i * a->x_bf16_stride : NULL;
                 c.q = a->q ? a->q + i * a->q_stride : NULL;
+                c.half_sums = a->half_sums ? a->half_sums + 2 * i * a->q_stride : NULL;
                 kernel(&c);
             }
         for (size_t i = 0; i < a->m; i++)
@@ -422,64 +427,7 @@ static void check_native(struct kc_env *env, kc_fn fn)
         check_kernel(env, QR_WEIGHT_BF16, MODE_BF16, (linear_kernel *)fn);
 }
 
-typedef void quant_kernel(struct qr_q8_block *q, const float *x, size_t n_blocks);
-
-static void check_block(struct kc_env *env, const struct qr_q8_block *b, const float *x)
-{
-    float amax = 0;
-    int sums[2] = { 0, 0 };
-    for (int i = 0; i < 32; i++)
-        amax = isfinite(x[i]) ? fmaxf(amax, fabsf(x[i])) : INFINITY;
-    for (int i = 0; i < 32; i++) {
-        const int expected =
-            amax < 0x1p-100f || isinf(amax) ? 0 : (int)nearbyint((double)(x[i] * (127 / amax)));
-        sums[i / 16] += b->q[i];
-        if (b->q[i] != expected)
-            kc_fail(env, "value %d: %g of amax %g became %d, not %d", i, (double)x[i], (double)amax,
-                    b->q[i], expected);
-    }
-    const float scale = amax < 0x1p-100f ? 0 : amax / 127;
-    if (isinf(amax) ? !isnan(b->d) : b->d != scale)
-        kc_fail(env, "amax %g: scale %g", (double)amax, (double)b->d);
-    if (b->neg_half_sum != -sums[0] || b->neg_sum != -sums[0] - sums[1])
-        kc_fail(env, "sums %d %d for %d %d", b->neg_half_sum, b->neg_sum, sums[0], sums[1]);
-    const float d_sum = scale * (float)(sums[0] + sums[1]);
-    if (isinf(amax) ? !isnan(b->d_sum) : b->d_sum != d_sum)
-        kc_fail(env, "d_sum %g, not %g", (double)b->d_sum, (double)d_sum);
-}
-
-static void check_quant(struct kc_env *env, quant_kernel *kernel)
-{
-    for (int r = 0; r < env->rounds && !env->failures; r++) {
-        const size_t nb = (size_t)kc_int(env, 1, 9);
-        float *x = kc_buffer_end(nb * 32 * sizeof *x);
-        struct qr_q8_block *q = kc_buffer_end(nb * sizeof *q);
-        for (size_t b = 0; b < nb; b++) {
-            const int kind = kc_int(env, 0, 9);
-            kc_fill_normal(env, x + 32 * b, 32,
-                           kind == 0   ? 0
-                           : kind == 1 ? 1e-33f
-                           : kind == 2 ? 1e37f
-                                       : 1);
-            if (kind == 3)
-                x[32 * b + (size_t)kc_int(env, 0, 31)] = kc_int(env, 0, 1) ? NAN : -INFINITY;
-        }
-        kernel(q, x, nb);
-        for (size_t b = 0; b < nb && !env->failures; b++)
-            check_block(env, q + b, x + 32 * b);
-        if (!kc_intact(q))
-            kc_fail(env, "wrote outside its blocks");
-        kc_release();
-    }
-}
-
-static void check_quantize_act_q8(struct kc_env *env, kc_fn fn)
-{
-    check_quant(env, (quant_kernel *)fn);
-}
-
 const struct kc_checker kc_checkers_linear[] = {
-    { "quantize_act_q8", check_quantize_act_q8 },
     { "linear_f32_f32", check_linear_f32_f32 },
     { "linear_f32_f16", check_linear_f32_f16 },
     { "linear_f32_bf16", check_linear_f32_bf16 },

@@ -38,6 +38,7 @@ extern const struct kc_checker kc_checkers_attn[];
 extern const struct kc_checker kc_checkers_linear[];
 extern const struct kc_checker kc_checkers_lora[];
 extern const struct kc_checker kc_checkers_unpack[];
+extern const struct kc_checker kc_checkers_quantize_act[];
 
 /* Records a failure and prints it with kernel, level and seed. Checkers return after the first. */
 void kc_fail(struct kc_env *env, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -38,6 +38,7 @@ static void linear_q8_rest(const struct qr_linear_kernel_args *a, size_t i0, siz
     part.m = m;
     part.n = a->n - j0;
     part.q = a->q + i0 * a->q_stride;
+    part.half_sums = a->half_sums + 2 * i0 * a->q_stride;
     rest(&part);
 }
 

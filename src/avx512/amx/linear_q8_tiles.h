@@ -201,7 +201,10 @@ QR_INLINE void linear_q8_gemm_amx(struct qr_panel_format f, const struct qr_line
                      phases = tiles * ((nb * QR_BLOCK_K / sub_k + PHASE - 1) / PHASE);
         const bool last = b + nb == blocks;
         struct tile_group_args t = {
-            .tile = { .q = a->q + i0 * a->q_stride + b, .q_stride = a->q_stride, .acc = acc },
+            .tile = { .q = a->q + i0 * a->q_stride + b,
+                      .half_sums = a->half_sums + 2 * (i0 * a->q_stride + b),
+                      .q_stride = a->q_stride,
+                      .acc = acc },
             .l2 = group + WEIGHT_PREFETCH_L2_BYTES_AMX +
                   (done + WEIGHT_PREFETCH_L2_BYTES_AMX < a->panel_bytes ? 0 : a->panel_bytes),
             .l1 = tiles > 2 ? NULL : group + bytes + (last ? a->panel_bytes : 0),
