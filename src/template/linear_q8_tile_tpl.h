@@ -318,8 +318,8 @@ QR_INLINE void linear_q8_dot_matrix(int kind, struct qr_panel_format f, int rows
 
 enum { LINEAR_Q8_MIN_AT = 16 * LINEAR_SCALES_LD }; /* from a scale to its minimum, in floats */
 
-/* Adds integer sums to the accumulators: the two float operations of N2. sum16: the one of the 16 k
- * in half_sums. */
+/* Adds integer sums to the accumulators: the two float operations of N2. sum16: of half_sums, the
+ * entry of the first row for these 16 k; read with SUB16 and MIN only. */
 QR_INLINE void linear_q8_accumulate(int kind, int rows, int vecs,
                                     const struct linear_q8_tile_args *p,
                                     const struct qr_q8_block *a, const float *sum16,

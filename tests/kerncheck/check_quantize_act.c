@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* check_quantize_act.c - quantization of activations to int8 against its definition. */
-#include "kernels/kernels_linear.h"
 #include "kerncheck.h"
+#include "kernels/kernels_linear.h"
 #include <math.h>
 #include <stddef.h>
 
