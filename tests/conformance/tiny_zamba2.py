@@ -4,7 +4,8 @@
 
 The reference data has one block with updates of its feed-forward network. Here two blocks are used by three
 layers, q, k and v have updates too, and the tensors of a block stand under the names of its first layer, its
-last layer, or all of them. Computes the logits in double precision with the standard library alone and checks
+last layer, or all of them. A LoRA adapter updates the matrices of the blocks, other ones in each layer, and the
+projection behind them. Computes the logits in double precision with the standard library alone and checks
 each folder with quire-eval.
 
 usage: tiny_zamba2.py QUIRE_EVAL
@@ -18,10 +19,11 @@ import subprocess
 import sys
 import tempfile
 
-from tiny_models import Weights, add, matvec, pack_f32, plain_frequencies, rms_norm, rotate, silu, write_safetensors
+from tiny_models import Weights, add, f32, matvec, pack_f32, plain_frequencies, rms_norm, rotate, silu, write_safetensors
 
 VOCAB, HIDDEN, FFN, HEADS, HEAD, RANK = 48, 32, 48, 4, 16, 6
 MAMBA_HEADS, MAMBA_HEAD, STATE, TAPS = 8, 8, 8, 4
+LORA_RANK, LORA_SCALE = 3, 2
 INNER = MAMBA_HEADS * MAMBA_HEAD
 PROMPTS = (7, 33, 100)
 
@@ -37,6 +39,7 @@ class Zamba2:
         self.name, self.kinds, self.n_blocks, self.groups = name, kinds, n_blocks, groups
         self.rope, self.attention_updates, self.stored = rope, attention_updates, stored
         self.hybrid = [i for i, k in enumerate(kinds) if k == "hybrid"]
+        self.lora = {}  # module -> (A [LORA_RANK][columns], B [rows][LORA_RANK])
         w = self.w = Weights(len(name))
         w.add("model.embed_tokens.weight", None, [VOCAB, HIDDEN], 0, 1)
         w.add("model.final_layernorm.weight", None, [HIDDEN], 1, 0.2)
@@ -85,23 +88,41 @@ class Zamba2:
         self.add_matrix(f"{at}.0.weight", [RANK, cols])
         self.add_matrix(f"{at}.1.weight", [rows, RANK])
 
+    def add_lora(self):
+        """An adapter of all matrices that layers with a block use, its values rounded as f32."""
+        rng = random.Random(3)
+        for i in self.hybrid:
+            block = f"model.layers.{i}.shared_transformer."
+            shapes = {f"{block}self_attn.{part}_proj": (HEADS * HEAD, 2 * HIDDEN) for part in "qkv"}
+            shapes |= {f"{block}self_attn.o_proj": (HIDDEN, HEADS * HEAD),
+                       f"{block}feed_forward.gate_up_proj": (2 * FFN, HIDDEN),
+                       f"{block}feed_forward.down_proj": (HIDDEN, FFN), f"model.layers.{i}.linear": (HIDDEN, HIDDEN)}
+            for module, (rows, columns) in shapes.items():
+                self.lora[module] = ([[f32(rng.gauss(0, 0.1)) for _ in range(columns)] for _ in range(LORA_RANK)],
+                                     [[f32(rng.gauss(0, 0.1)) for _ in range(LORA_RANK)] for _ in range(rows)])
+
     # ---- The forward pass
 
-    def projected(self, weight, update, x):
+    def projected(self, weight, module, x, update=""):
+        """By a matrix, its update that is part of the model, and that of the adapter."""
         y = matvec(self.w.matrix(f"{weight}.weight"), x)
-        if f"{update}.0.weight" not in self.w.tensors:
-            return y
-        low = matvec(self.w.matrix(f"{update}.0.weight"), x)
-        return add(y, matvec(self.w.matrix(f"{update}.1.weight"), low))
+        if f"{update}.0.weight" in self.w.tensors:
+            low = matvec(self.w.matrix(f"{update}.0.weight"), x)
+            y = add(y, matvec(self.w.matrix(f"{update}.1.weight"), low))
+        if module in self.lora:
+            a, b = self.lora[module]
+            y = add(y, [LORA_SCALE * v for v in matvec(b, matvec(a, x))])
+        return y
 
     def block(self, i, xs, embeddings):
         use = self.hybrid.index(i)
-        at = f"block.{use % self.n_blocks}."
+        at, layer = f"block.{use % self.n_blocks}.", f"model.layers.{i}.shared_transformer."
         norm, rows = self.w.vector(f"{at}input_layernorm.weight"), {"q": [], "k": [], "v": []}
         for position, (x, e) in enumerate(zip(xs, embeddings)):
             h = rms_norm(x + e, norm)
             for part in "qkv":
-                y = self.projected(f"{at}self_attn.{part}_proj", f"{at}self_attn.linear_{part}_adapter_list.{use}", h)
+                y = self.projected(f"{at}self_attn.{part}_proj", f"{layer}self_attn.{part}_proj", h,
+                                   f"{at}self_attn.linear_{part}_adapter_list.{use}")
                 heads = [y[j:j + HEAD] for j in range(0, len(y), HEAD)]
                 if part != "v" and self.rope:
                     heads = [rotate(q, position, plain_frequencies(HEAD)) for q in heads]
@@ -114,12 +135,13 @@ class Zamba2:
                           for k in rows["k"][:position + 1]]
                 p = [math.exp(s - max(scores)) for s in scores]
                 att += [sum(a * v[h][d] for a, v in zip(p, rows["v"])) / sum(p) for d in range(HEAD)]
-            h = matvec(self.w.matrix(f"{at}self_attn.o_proj.weight"), att)
+            h = self.projected(f"{at}self_attn.o_proj", f"{layer}self_attn.o_proj", att)
             h = rms_norm(h, self.w.vector(f"{at}pre_ff_layernorm.weight"))
-            y = self.projected(f"{at}feed_forward.gate_up_proj", f"{at}feed_forward.gate_up_proj_adapter_list.{use}", h)
-            h = matvec(self.w.matrix(f"{at}feed_forward.down_proj.weight"),
-                       [gelu(g) * u for g, u in zip(y[:FFN], y[FFN:])])
-            out.append(matvec(self.w.matrix(f"model.layers.{i}.linear.weight"), h))
+            y = self.projected(f"{at}feed_forward.gate_up_proj", f"{layer}feed_forward.gate_up_proj", h,
+                               f"{at}feed_forward.gate_up_proj_adapter_list.{use}")
+            h = self.projected(f"{at}feed_forward.down_proj", f"{layer}feed_forward.down_proj",
+                               [gelu(g) * u for g, u in zip(y[:FFN], y[FFN:])])
+            out.append(self.projected(f"model.layers.{i}.linear", f"model.layers.{i}.linear", h))
         return out
 
     def mixer(self, i, xs):
@@ -186,12 +208,27 @@ class Zamba2:
         write_safetensors(f"{folder}/model.safetensors",
                           {n: ("F32", shape, pack_f32(v)) for name, (_, shape, v) in self.w.tensors.items()
                            for n in self.names(name)})
+        self.write_golden(folder)
+
+    def write_golden(self, folder):
         rng, golden = random.Random(1), {}
         for n in PROMPTS:
             ids = [rng.randrange(VOCAB) for _ in range(n)]
             golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
             golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(pack_f32(r) for r in self.logits(ids)))
         write_safetensors(f"{folder}/golden.safetensors", golden)
+
+    def write_lora(self, folder):
+        """The adapter, with the logits of the model with it."""
+        os.mkdir(folder)
+        config = {"peft_type": "LORA", "r": LORA_RANK, "lora_alpha": LORA_SCALE * LORA_RANK}
+        with open(f"{folder}/adapter_config.json", "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        write_safetensors(f"{folder}/adapter_model.safetensors",
+                          {f"base_model.model.{module}.lora_{part}.weight":
+                           ("F32", [len(m), len(m[0])], b"".join(pack_f32(row) for row in m))
+                           for module, pair in self.lora.items() for part, m in zip("AB", pair)})
+        self.write_golden(folder)
 
 
 def main():
@@ -206,6 +243,10 @@ def main():
             model.write(folder)
             failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", folder])
             failed |= subprocess.call([sys.argv[1], "golden", "--chunk", "1", "--threads", "2", folder])
+            model.add_lora()
+            model.write_lora(f"{folder}-lora")
+            for options in ("--threads", "1"), ("--chunk", "1", "--threads", "2"), ("--chunk", "7", "--threads", "3"):
+                failed |= subprocess.call([sys.argv[1], "golden", "-m", folder, "--lora", f"{folder}-lora", *options])
     return 1 if failed else 0
 
 

@@ -198,26 +198,41 @@ static void base_layers(void **state)
     assert_status(QUIRE_OK, quire_model_close(m));
 }
 
-/* Blocks that layers share have no weights of a single layer. */
+/* In a block that layers share: updates of its matrices in the name of a layer that has the block,
+ * but not of the low-rank updates that are part of the model. */
 static void shared_blocks(void **state)
 {
+    static const struct {
+        const char *module;
+        uint64_t out, in;
+        quire_status want;
+        const char *message;
+    } cases[] = {
+        { "layers.3.shared_transformer.self_attn.q_proj", 128, 128, QUIRE_OK, NULL },
+        { "layers.3.linear", 64, 64, QUIRE_OK, NULL },
+        { "layers.2.shared_transformer.self_attn.q_proj", 128, 128, QUIRE_E_MISMATCH,
+          "no attn_q weights there" },
+        { "layers.1.shared_transformer.feed_forward.gate_up_proj_adapter_list.0.0", 8, 64,
+          QUIRE_E_UNSUPPORTED, "weights are not supported" },
+    };
     (void)state;
     if (!need_shared())
         skip();
-    static const char block[] = "base_model.model.model.layers.3.shared_transformer.";
     struct quire_model *m = open_base("zamba2");
     struct folder f;
-    char name[160];
     read_adapter(&f, "lora_llama_r4");
-    for (size_t i = 0; i < f.n; i++)
-        free(f.t[i].data);
-    f.n = 0;
-    snprintf(name, sizeof name, "%sself_attn.q_proj.lora_A.weight", block);
-    add(&f, name, 4, 128);
-    snprintf(name, sizeof name, "%sself_attn.q_proj.lora_B.weight", block);
-    add(&f, name, 128, 4);
-    write_adapter(&f);
-    expect_adapter(m, NULL, QUIRE_E_UNSUPPORTED, "adapters of blocks that layers share");
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char name[160];
+        for (size_t i = 0; i < f.n; i++)
+            free(f.t[i].data);
+        f.n = 0;
+        snprintf(name, sizeof name, "base_model.model.model.%s.lora_A.weight", cases[c].module);
+        add(&f, name, 4, cases[c].in);
+        snprintf(name, sizeof name, "base_model.model.model.%s.lora_B.weight", cases[c].module);
+        add(&f, name, cases[c].out, 4);
+        write_adapter(&f);
+        expect_adapter(m, NULL, cases[c].want, cases[c].message);
+    }
     free_folder(&f);
     assert_status(QUIRE_OK, quire_model_close(m));
 }

@@ -60,7 +60,7 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_packed *w = layer->mat[QR_W_BLOCK_OUT];
     const struct qr_thread_state t = qr_thread_state(s, team);
-    const struct qr_projection out = { w, NULL, ctx->sub, QR_NO_ADAPTER_SITE };
+    const struct qr_projection out = { w, NULL, ctx->sub, { QR_W_BLOCK_OUT, i, 0 } };
     struct qr_act act;
     prepare_input(s, i, team);
     qr_attention_of(s, i, ctx->block_in, ctx->sub, team);

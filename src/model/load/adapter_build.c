@@ -216,6 +216,7 @@ static bool can_adapt(enum qr_weight_role role)
     case QR_W_REC_X:
     case QR_W_REC_OUT:
     case QR_W_FFN_Z:
+    case QR_W_BLOCK_OUT:
         return true;
     default:
         return false;
@@ -271,10 +272,6 @@ static quire_status check_target(const struct qr_adapter_build *b, const struct 
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "tensor %.100s: adapters of the %s weights are not supported", p->name,
                        qr_weight_role_name(t->role));
-    if (qr_role_in_block(m->config, t->role, t->layer))
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "tensor %.100s: adapters of blocks that layers share are not supported",
-                       p->name);
     if (!has_role(m, t))
         return qr_fail(err, QUIRE_E_MISMATCH, "tensor %.100s: the model has no %s weights there",
                        p->name, qr_weight_role_name(t->role));
