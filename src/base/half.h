@@ -42,6 +42,21 @@ static inline uint16_t qr_f32_to_bf16(float f)
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* Rounds to nearest even; NaN becomes a quiet NaN. */
+static inline uint16_t qr_f32_to_f16(float f)
+{
+    const uint32_t bits = qr_f32_to_bits(f), sign = bits >> 16 & 0x8000;
+    uint32_t magnitude = bits & 0x7fffffff;
+    if (magnitude > 0x7f800000)
+        return (uint16_t)(sign | 0x7e00);
+    if (magnitude >= 0x477ff000) /* 65520, which is rounded to infinity */
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x38800000) /* 2^-14: units of 2^-24, which the sum below rounds to */
+        return (uint16_t)(sign | (qr_f32_to_bits(qr_bits_to_f32(magnitude) + 0.5f) - 0x3f000000));
+    magnitude += 0xfff + (magnitude >> 13 & 1);
+    return (uint16_t)(sign | (magnitude - (112u << 23)) >> 13);
+}
+
 /* Scale of an MXFP4 block: 2^(e - 128), half of the E8M0 value e. */
 static inline float qr_e8m0_half_to_f32(uint8_t e)
 {

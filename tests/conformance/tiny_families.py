@@ -45,6 +45,7 @@ class Model:
     block: "pre" (norms of inputs), "output" (norms of outputs), "parallel" (one norm, both sublayers)
     rope_dim: rotated elements of a head; theta: the base; pairs: interleaved in the folder
     no_rope, windows: layer numbers; scores see `WINDOW` keys in windows
+    alibi: ALiBi instead of RoPE; layers: their number
     qk: None, "head" (one weight vector for all heads), "heads" (one per head); qk_late: after RoPE
     bias: projections with a bias, of "qkvo"
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
@@ -53,6 +54,8 @@ class Model:
     experts); mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
     mtp_gguf: the name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
+    unit_head: rows of the LM head are divided by their lengths; the folder repeats the vocabulary, its rows of the
+    LM head with other lengths, up to this many tokens
     folder(tensors), names: changes of the tensors in the folder; config: keys of config.json
     gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; keys: its metadata
     """
@@ -62,7 +65,7 @@ class Model:
         self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
         self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
-        self.dense = 1
+        self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
@@ -92,7 +95,7 @@ class Model:
         w.add("model.embed_tokens.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
         w.add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
         self.add_norm("model.norm", "output_norm")
-        for i in range(LAYERS + self.mtp):
+        for i in range(self.layers + self.mtp):
             hf, blk = f"model.layers.{i}.", f"blk.{i}."
             for part, gguf, rows, cols in (("q", "q", HEADS * HEAD, HIDDEN), ("k", "k", KV_HEADS * HEAD, HIDDEN),
                                            ("v", "v", KV_HEADS * HEAD, HIDDEN), ("o", "output", HIDDEN, HEADS * HEAD)):
@@ -151,7 +154,8 @@ class Model:
             weight = self.w.vector(f"{hf}self_attn.{part}_norm.weight")
             weight = weight if self.qk == "head" else weight[h * HEAD:(h + 1) * HEAD]
             return (tiny.rms_norm if self.norm == "rms" else tiny.layer_norm)(v, weight)
-        turned = (lambda v: v) if layer in self.no_rope else lambda v: self.rotate(v, position)
+        plain = self.alibi or layer in self.no_rope
+        turned = (lambda v: v) if plain else lambda v: self.rotate(v, position)
         return norm(turned(x)) if self.qk_late else turned(norm(x))
 
     def project(self, hf, part, x):
@@ -166,7 +170,8 @@ class Model:
                 rows[part].append(heads if part == "v" else
                                   [self.head(v, hf, part, h, layer, position) for h, v in enumerate(heads)])
         window = WINDOW if layer in self.windows else 0
-        outs = [tiny.attend(rows["q"][i], rows["k"], rows["v"], i, window) for i in range(len(xs))]
+        slopes = [2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)] if self.alibi else None
+        outs = [tiny.attend(rows["q"][i], rows["k"], rows["v"], i, window, slopes) for i in range(len(xs))]
         return [self.project(f"{hf}self_attn.", "o", self.sub_norm(y, f"{hf}self_attn.attn")) for y in outs]
 
     def sub_norm(self, x, name):
@@ -214,7 +219,9 @@ class Model:
         """Of the model, and of its head of multi-token prediction at all tokens but the last."""
         table, head = self.w.matrix("model.embed_tokens.weight"), self.w.matrix("lm_head.weight")
         xs = [[self.scales[0] * v for v in table[i]] for i in ids]
-        for i in range(LAYERS):
+        if self.unit_head:
+            head = [[v / math.sqrt(sum(u * u for u in row)) for v in row] for row in head]
+        for i in range(self.layers):
             xs = self.layer(i, xs)
         xs = [self.normed(x, "model.norm") for x in xs]
         further = self.mtp_layer([table[i] for i in ids[1:]], xs[:-1]) if self.mtp else []
@@ -234,15 +241,15 @@ class Model:
     def write_folder(self, folder):
         os.mkdir(folder)
         eps = {"rms_norm_eps": EPS} if self.norm == "rms" else {"layer_norm_eps": EPS}
-        config = {"vocab_size": VOCAB, "hidden_size": HIDDEN, "intermediate_size": FFN, "num_attention_heads": HEADS,
-                  "num_hidden_layers": LAYERS, "num_key_value_heads": KV_HEADS, "hidden_act": "silu",
+        config = {"vocab_size": self.unit_head or VOCAB, "hidden_size": HIDDEN, "intermediate_size": FFN, "num_attention_heads": HEADS,
+                  "num_hidden_layers": self.layers, "num_key_value_heads": KV_HEADS, "hidden_act": "silu",
                   "max_position_embeddings": 256, "rope_theta": THETA, "tie_word_embeddings": False,
                   "model_type": self.name, **eps, **self.config}
         config = {k: v for k, v in config.items() if v is not ABSENT}
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()}
-        plain = renamed(*self.mtp_names)(plain)
+        plain = self.repeated(renamed(*self.mtp_names)(plain))
         dtype, pack = ("BF16", pack_bf16) if self.bf16 else ("F32", tiny.pack_f32)
         tiny.write_safetensors(f"{folder}/model.safetensors",
                                {n: (dtype, s, pack(v)) for n, (s, v) in self.folder(plain).items()})
@@ -251,10 +258,20 @@ class Model:
             ids = [rng.randrange(VOCAB) for _ in range(n)]
             golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
             rows, further = self.logits(ids)
-            golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(tiny.pack_f32(r) for r in rows))
+            rows = [(r * (self.unit_head // VOCAB + 1))[:self.unit_head] if self.unit_head else r for r in rows]
+            golden[f"logits.{n}"] = ("F32", [n, len(rows[0])], b"".join(tiny.pack_f32(r) for r in rows))
             if self.mtp:
                 golden[f"mtp_logits.{n}"] = ("F32", [n - 1, VOCAB], b"".join(tiny.pack_f32(r) for r in further))
         tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
+
+    def repeated(self, tensors):
+        """With unit_head: token i + VOCAB is token i again, with a row of the LM head of another length."""
+        for name in ("model.embed_tokens.weight", "lm_head.weight") if self.unit_head else ():
+            values = tensors[name][1]
+            tensors[name] = ([self.unit_head, HIDDEN], [
+                (1 + i // VOCAB % 5) * v if name[0] == "l" else v
+                for i in range(self.unit_head) for v in values[i % VOCAB * HIDDEN:(i % VOCAB + 1) * HIDDEN]])
+        return tensors
 
     def to_pairs(self, hf, shape, values):
         """Rows of q and k in the order of interleaved RoPE: halves of a head alternate."""
@@ -268,7 +285,7 @@ class Model:
 
     def write_gguf(self, path):
         norm = "attention.layer_norm_rms_epsilon" if self.norm == "rms" else "attention.layer_norm_epsilon"
-        keys = [("block_count", GGUF_U32, LAYERS + self.mtp), ("context_length", GGUF_U32, 256),
+        keys = [("block_count", GGUF_U32, self.layers + self.mtp), ("context_length", GGUF_U32, 256),
                 ("embedding_length", GGUF_U32, HIDDEN), ("feed_forward_length", GGUF_U32, FFN),
                 ("attention.head_count", GGUF_U32, HEADS), ("attention.head_count_kv", GGUF_U32, KV_HEADS),
                 ("rope.freq_base", GGUF_F32, self.theta), ("rope.dimension_count", GGUF_U32, self.rope_dim),
@@ -296,7 +313,7 @@ def renamed(*pairs):
 def fused(by_head, name, then):
     """q, k and v as one tensor: [q; k; v], or for each KV head its q heads, k and v."""
     def apply(tensors):
-        for i in range(LAYERS):
+        for i in range(sum(name.endswith("self_attn.q_proj.weight") for name in tensors)):
             parts = [tensors.pop(f"model.layers.{i}.self_attn.{p}_proj.weight")[1] for p in "qkv"]
             if by_head:
                 sizes = [len(p) // KV_HEADS for p in parts]
@@ -363,6 +380,10 @@ MODELS = (
                   folder=fused(False, "attention.query_key_value.weight", BAILING), keys=MOE_KEYS,
                   config={**MOE_CONFIG, "num_experts": EXPERTS, "num_shared_experts": 1, "score_function": "sigmoid",
                           "use_qk_norm": True, "moe_router_enable_expert_bias": True}),
+    lambda: Model("dots1", qk="head", moe="sigmoid", gguf="dots1", keys=MOE_KEYS[:-1],
+                  config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "attention_bias": False,
+                          "num_nextn_predict_layers": ABSENT, "partial_rotary_factor": ABSENT, "sliding_window": None,
+                          "scoring_func": "sigmoid"}),
     lambda: Model("cohere", norm="layer", block="parallel", pairs=True, scales=(1, 1, 0.25), gguf="command-r",
                   config={"logit_scale": 0.25}, keys=[("logit_scale", GGUF_F32, 0.25)]),
     lambda: Model("cohere", norm="layer", block="parallel", pairs=True, qk="heads", gguf="command-r",
@@ -386,8 +407,14 @@ MODELS = (
                   config={"bias": False, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
     lambda: Model("internlm3", bias="qkv", gguf="llama", gguf_pairs=True,
                   config={"bias": False, "qkv_bias": True, "rope_scaling": {"rope_type": "dynamic", "factor": 6.0}}),
-    lambda: Model("orion", norm="layer_bias", config={"layer_norm_eps": ABSENT, "rms_norm_eps": EPS}),
+    lambda: Model("orion", norm="layer_bias", gguf="orion", config={"layer_norm_eps": ABSENT, "rms_norm_eps": EPS}),
     lambda: Model("xverse", gguf="xverse", gguf_pairs=True),
+    lambda: Model("baichuan", gguf="baichuan", gguf_pairs=True, folder=fused(False, "self_attn.W_pack.weight", dict)),
+    lambda: Model("baichuan", unit_head=125696, folder=fused(False, "self_attn.W_pack.weight", dict),
+                  config={"z_loss_weight": 0}),
+    lambda: Model("baichuan", alibi=True, layers=40, gguf="baichuan", gguf_pairs=True,
+                  folder=fused(False, "self_attn.W_pack.weight", dict),
+                  config={"max_position_embeddings": ABSENT, "model_max_length": 256, "rope_theta": ABSENT}),
 )
 
 

@@ -101,12 +101,14 @@ def heads_of(x):
     return [x[i:i + HEAD] for i in range(0, len(x), HEAD)]
 
 
-def attend(queries, keys, values, position, window):
+def attend(queries, keys, values, position, window, slopes=None):
+    """slopes: of ALiBi, per head"""
     out = []
     first = max(0, position - window + 1) if window else 0
     for h, q in enumerate(queries):
         g = h // (HEADS // KV_HEADS)
-        scores = [sum(a * b for a, b in zip(q, keys[j][g])) / math.sqrt(HEAD)
+        slope = slopes[h] if slopes else 0
+        scores = [sum(a * b for a, b in zip(q, keys[j][g])) / math.sqrt(HEAD) - slope * (position - j)
                   for j in range(first, position + 1)]
         top = max(scores)
         p = [math.exp(s - top) for s in scores]

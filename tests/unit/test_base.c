@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/half.h"
 #include "base/reader.h"
 #include "kernels/dispatch.h"
 #include "quire_cmocka.h"
@@ -264,6 +265,24 @@ static void describe(void **state)
     assert_status(QUIRE_E_INVALID_ARG, quire_cpu_describe(NULL, NULL, 5, NULL, &err));
 }
 
+/* Every finite number of f16, those halfway between two, and their neighbours in f32. */
+static void f16_rounding(void **state)
+{
+    (void)state;
+    for (uint16_t h = 0; h < 0x7c00; h++) {
+        const float f = qr_f16_to_f32(h),
+                    next = h == 0x7bff ? 65536 : qr_f16_to_f32((uint16_t)(h + 1));
+        const uint32_t half = qr_f32_to_bits((f + next) / 2);
+        assert_int_equal(qr_f32_to_f16(f), h);
+        assert_int_equal(qr_f32_to_f16(-f), h | 0x8000);
+        assert_int_equal(qr_f32_to_f16(qr_bits_to_f32(half - 1)), h);
+        assert_int_equal(qr_f32_to_f16(qr_bits_to_f32(half)), h + (h & 1));
+        assert_int_equal(qr_f32_to_f16(qr_bits_to_f32(half + 1)), h + 1);
+    }
+    assert_int_equal(qr_f32_to_f16(qr_bits_to_f32(0xff800000)), 0xfc00);
+    assert_int_equal(qr_f32_to_f16(qr_bits_to_f32(0x7f800001)), 0x7e00);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -275,6 +294,7 @@ int main(void)
         cmocka_unit_test(bounded_reader),
         cmocka_unit_test(allocation_helpers),
         cmocka_unit_test(misaligned_hook_fails),
+        cmocka_unit_test(f16_rounding),
         cmocka_unit_test(arena),
         cmocka_unit_test(levels),
         cmocka_unit_test(amx_permission),

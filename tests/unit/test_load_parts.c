@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_load_parts.c - parts of loading for which whole models of the reference data do not suffice:
  * lists without room, thousands of experts, GGUF files with a tensor per expert, scales of keys and
- * values in an encoder. */
+ * values in an encoder, rows of length 1. */
 #include "model/load/kv_scales.h"
 #include "model/load/low_rank.h"
+#include "model/load/unit_rows.h"
 #include "model/load/weights.h"
 #include "test_raw_folder.h"
 #include <quire/model.h>
@@ -233,10 +234,35 @@ static void encoder_scales(void **state)
     assert_null(m);
 }
 
+/* ---- Rows of length 1 (the LM head of Baichuan 2) */
+
+static void unit_rows(void **state)
+{
+    (void)state;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct qr_weight w = { .role = QR_W_OUTPUT, .type = QR_WEIGHT_F32, .n_cols = 2 };
+    float f32[] = { 3, -4, 0, 0, 1e-13f, 0 };
+    uint16_t f16[] = { 0x4200, 0xc400 }, bf16[] = { 0x4040, 0xc080 }; /* 3, -4 */
+    w.row_bytes = 2 * sizeof *f32;
+    assert_status(QUIRE_OK, qr_unit_rows(&w, 3, f32, &err));
+    assert_true(f32[0] == 0.6f && f32[1] == -0.8f && f32[2] == 0 && f32[3] == 0);
+    assert_true(f32[4] == (float)((double)1e-13f / 1e-12) && f32[5] == 0);
+    w.row_bytes = 2 * sizeof *f16;
+    w.type = QR_WEIGHT_F16;
+    assert_status(QUIRE_OK, qr_unit_rows(&w, 1, f16, &err));
+    assert_true(f16[0] == 0x38cd && f16[1] == 0xba66); /* 0.6, -0.8 */
+    w.type = QR_WEIGHT_BF16;
+    assert_status(QUIRE_OK, qr_unit_rows(&w, 1, bf16, &err));
+    assert_true(bf16[0] == 0x3f1a && bf16[1] == 0xbf4d);
+    w.type = QR_WEIGHT_Q8_0;
+    assert_status(QUIRE_E_UNSUPPORTED, qr_unit_rows(&w, 1, f32, &err));
+    assert_non_null(strstr(err.msg, "output has type Q8_0"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(low_rank_updates),
+        cmocka_unit_test(low_rank_updates), cmocka_unit_test(unit_rows),
         cmocka_unit_test(kv_scales),
         cmocka_unit_test(experts),
         cmocka_unit_test(encoder_scales),

@@ -161,6 +161,9 @@ static const struct {
       ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"max_sequence_length\":4096,\"pre"
       "training_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":10000.0,"
       "\"tie_word_embeddings\":false" },
+    { "baichuan", /* Baichuan 2 7B */
+      ",\"hidden_act\":\"silu\",\"initializer_range\":0.02,\"model_max_length\":4096,\"rms_nor"
+      "m_eps\":1e-06,\"tie_word_embeddings\":false,\"z_loss_weight\":0" },
     { "xverse", /* XVERSE 13B */
       ",\"hidden_act\":\"silu\",\"max_tokenizer_truncation\":6144,\"rms_norm_eps\":1e-06,\""
       "rope_theta\":500000,\"tie_word_embeddings\":false" },

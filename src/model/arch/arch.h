@@ -91,6 +91,7 @@ struct qr_arch {
     bool relative_bias;        /* T5 relative position bias */
     float alibi_max_bias;      /* default; 0: no ALiBi */
     bool alibi_scaled;         /* slopes are multiplied by the attention scale */
+    uint32_t alibi_layers;     /* models with this many layers have ALiBi, others RoPE; 0: all */
     bool chunked_windows;      /* the window is the chunk of chunked attention */
     bool rope_without_windows; /* with rope_in_windows_only: unless no layer has a window */
     bool rope_in_windows_only; /* layers without a window have no RoPE */
@@ -143,6 +144,7 @@ struct qr_arch {
     bool hf_multipliers;     /* embedding, attention and residual multipliers, logits_scaling */
     bool hf_logit_scale;     /* logit_scale multiplies the logits */
     bool hf_clip_qkv;
+    uint32_t hf_unit_head_vocab; /* models with this many tokens: unit_head; 0: none */
     bool hf_output_gate;        /* output_gate_type of recurrent layers; default hidden_act */
     bool hf_multi_query;        /* multi_query, default true: one KV head */
     bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */

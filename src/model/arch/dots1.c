@@ -19,6 +19,7 @@ static const struct qr_hf_default defaults[] = {
 const struct qr_arch qr_arch_dots1 = {
     .name = "dots1",
     .hf_types = { "dots1" },
+    .gguf_archs = { "dots1" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
@@ -31,4 +32,7 @@ const struct qr_arch qr_arch_dots1 = {
     .hf_attention_bias = true,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_names = qr_names_gguf,
 };

@@ -10,6 +10,7 @@
     X(arcee)                                                                                       \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \
+    X(baichuan)                                                                                    \
     X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \

@@ -393,6 +393,7 @@ struct qr_model_config {
     uint32_t n_labels;   /* of the classification head; 0 without */
     bool class_mean;     /* its input is the mean of the hidden states */
     bool sigmoid_scores; /* its outputs are meant for the logistic function */
+    bool unit_head;      /* rows of the LM head are divided by their Euclidean lengths */
     float logit_scale;   /* multiplies logits before final_softcap; 1 = none */
     float final_softcap; /* logit soft cap: cap * tanh(logit / cap); 0 = off */
 

@@ -12,6 +12,7 @@ static const struct qr_hf_default defaults[] = {
 const struct qr_arch qr_arch_orion = {
     .name = "orion",
     .hf_types = { "orion" },
+    .gguf_archs = { "orion" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
@@ -21,4 +22,7 @@ const struct qr_arch qr_arch_orion = {
     .hf_attention_bias = true,
     .hf_defaults = defaults,
     .hf_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_LAYER,
+    .gguf_rope = QR_ROPE_NEOX, /* converters leave the rows of q and k in place */
+    .gguf_names = qr_names_gguf,
 };

@@ -228,7 +228,8 @@ static quire_status read_multipliers(const struct qr_gguf_source *s)
     if (s->arch->alibi_max_bias > 0)
         QR_TRY(qr_gguf_source_f32_or(s, "attention.max_alibi_bias", s->arch->alibi_max_bias,
                                      &cfg->alibi_max_bias));
-    if (s->arch->hf_alibi_key && !qr_gguf_source_has(s, "attention.max_alibi_bias"))
+    if ((s->arch->hf_alibi_key && !qr_gguf_source_has(s, "attention.max_alibi_bias")) ||
+        (s->arch->alibi_layers && cfg->n_layers != s->arch->alibi_layers))
         cfg->alibi_max_bias = 0; /* a variant of the family without ALiBi */
     cfg->alibi_scale = s->arch->alibi_scaled ? cfg->attention_scale : 1;
     return QUIRE_OK;

@@ -214,6 +214,7 @@ static quire_status read_scales(const struct qr_hf_source *h)
         file.root = h->outer;
     }
     QR_TRY(qr_hf_bool(&file, "tie_word_embeddings", false, &cfg->tied_embeddings));
+    cfg->unit_head = h->arch->hf_unit_head_vocab && cfg->vocab_size == h->arch->hf_unit_head_vocab;
     if (h->arch->scaled_tied_head) { /* without the newer key: scaled if tied */
         bool scaled;
         QR_TRY(qr_hf_bool(h, "scale_decoder_outputs", cfg->tied_embeddings, &scaled));

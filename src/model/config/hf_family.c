@@ -104,7 +104,7 @@ static quire_status read_alibi(const struct qr_hf_source *h)
     struct qr_model_config *cfg = h->cfg;
     bool in_use = true, has;
     double bias = h->arch->alibi_max_bias;
-    if (bias == 0)
+    if (bias == 0 || (h->arch->alibi_layers && cfg->n_layers != h->arch->alibi_layers))
         return QUIRE_OK;
     if (h->arch->hf_alibi_key)
         QR_TRY(qr_hf_bool(h, h->arch->hf_alibi_key, false, &in_use));

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/weight_type.h"
 #include "linear/dequantize.h"
+#include "model/load/unit_rows.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
 #include <string.h>
@@ -143,6 +144,8 @@ quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *
             weight->row_bytes / weight->unit_bytes; /* per row: 1, or all elements of a vector */
         QR_TRY(read_units(w, weight, row0 * units, n_rows * units, dst, err));
     }
+    if (w->config.unit_head && weight->role == QR_W_OUTPUT)
+        QR_TRY(qr_unit_rows(weight, n_rows, dst, err));
     return report(w, n_rows * weight->row_bytes, err);
 }
 
