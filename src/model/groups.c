@@ -52,6 +52,28 @@ static quire_status fill_relative(struct quire_model *m, uint32_t i,
     return QUIRE_OK;
 }
 
+/* ALiBi of an encoder, -slope * |kpos - qpos|, as a bias by distance, which all layers share. */
+static quire_status fill_symmetric_alibi(struct quire_model *m, uint32_t i,
+                                         struct quire_attention_config *a, struct quire_error *err)
+{
+    const uint32_t range = m->config->context_length;
+    a->relative_range = range;
+    a->relative_bias = m->layers[0].attention.relative_bias;
+    if (i > 0)
+        return QUIRE_OK;
+    const size_t row = 2 * (size_t)range + 1;
+    float *bias = qr_arena_alloc(&m->vectors, a->n_heads, row * sizeof *bias);
+    if (!bias)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for ALiBi biases");
+    for (uint32_t h = 0; h < a->n_heads; h++) {
+        const float slope = alibi_slope(m->config, a->n_heads, h);
+        for (uint32_t d = 0; d <= range; d++)
+            bias[h * row + range - d] = bias[h * row + range + d] = -slope * (float)d;
+    }
+    a->relative_bias = bias;
+    return QUIRE_OK;
+}
+
 /* Elements of a key and of a value in the cache. */
 struct row_sizes {
     uint32_t k, v;
@@ -90,7 +112,10 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     }
     if (c->relative_buckets)
         QR_TRY(fill_relative(m, i, a, err));
-    return c->alibi_max_bias > 0 ? fill_alibi(m, l->n_heads, a, err) : QUIRE_OK;
+    if (c->alibi_max_bias > 0)
+        return c->kind == QR_MODEL_ENCODER ? fill_symmetric_alibi(m, i, a, err)
+                                           : fill_alibi(m, l->n_heads, a, err);
+    return QUIRE_OK;
 }
 
 static bool fits_group(const struct quire_kv_group_config *g, const struct qr_layer_config *l,

@@ -263,8 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_rank_updates), cmocka_unit_test(unit_rows),
-        cmocka_unit_test(kv_scales),
-        cmocka_unit_test(experts),
+        cmocka_unit_test(kv_scales),        cmocka_unit_test(experts),
         cmocka_unit_test(encoder_scales),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);

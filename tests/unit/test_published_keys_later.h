@@ -161,6 +161,11 @@ static const struct {
       ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"max_sequence_length\":4096,\"pre"
       "training_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":10000.0,"
       "\"tie_word_embeddings\":false" },
+    { "bert", /* Jina Embeddings 2 */
+      ",\"attention_probs_dropout_prob\":0.0,\"classifier_dropout\":null,\"emb_pooler\":\"mean"
+      "\",\"feed_forward_type\":\"geglu\",\"gradient_checkpointing\":false,\"hidden_act\":\"gelu"
+      "\",\"hidden_dropout_prob\":0.1,\"layer_norm_eps\":1e-12,\"model_max_length\":8192,\"posit"
+      "ion_embedding_type\":\"alibi\",\"type_vocab_size\":2" },
     { "baichuan", /* Baichuan 2 7B */
       ",\"hidden_act\":\"silu\",\"initializer_range\":0.02,\"model_max_length\":4096,\"rms_nor"
       "m_eps\":1e-06,\"tie_word_embeddings\":false,\"z_loss_weight\":0" },

@@ -45,6 +45,12 @@ struct qr_ignored_key {
     const char *key, *value;
 };
 
+/* A family whose files have the model_type of another one and this text under a key. */
+struct qr_hf_variant {
+    const char *key, *text;
+    const struct qr_arch *arch;
+};
+
 /* What the files of a family with recurrent layers leave out. */
 struct qr_recurrent_arch {
     /* kind and options; sizes come from the file */
@@ -73,7 +79,9 @@ struct qr_arch {
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope, v_norm;
     bool layer_scale; /* see qr_model_config */
-    bool shared_kv;   /* the last layers may read keys and values of earlier ones */
+    /* tensors of the file decide about QR_QK_NORM_FULL, with biases, and second_post_norm */
+    bool norms_by_tensors;
+    bool shared_kv; /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
     bool altup;                /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
     enum qr_hyper_kind hyper;  /* hyper-connections */
@@ -117,6 +125,7 @@ struct qr_arch {
     const char *const *ignored_tensors; /* that change no result; '*' as in qr_ignored_key */
 
     /* Hugging Face files */
+    struct qr_hf_variant hf_variant; /* takes the family's place */
     /* encoder and decoder are objects of config.json with the keys of a whole model (T5Gemma) */
     bool hf_stacks;
     /* Up to the major version of Transformers before this one, tokens of an encoder see those fewer
@@ -145,11 +154,11 @@ struct qr_arch {
     bool hf_logit_scale;     /* logit_scale multiplies the logits */
     bool hf_clip_qkv;
     uint32_t hf_unit_head_vocab; /* models with this many tokens: unit_head; 0: none */
-    bool hf_output_gate;        /* output_gate_type of recurrent layers; default hidden_act */
-    bool hf_multi_query;        /* multi_query, default true: one KV head */
-    bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */
-    uint32_t hf_ffn_multiplier; /* default feed-forward size / hidden size; 0: no default */
-    const char *hf_alibi_key;   /* ALiBi or RoPE; NULL: ALiBi if alibi_max_bias > 0 */
+    bool hf_output_gate;         /* output_gate_type of recurrent layers; default hidden_act */
+    bool hf_multi_query;         /* multi_query, default true: one KV head */
+    bool hf_falcon;              /* new_decoder_architecture and related keys select the variant */
+    uint32_t hf_ffn_multiplier;  /* default feed-forward size / hidden size; 0: no default */
+    const char *hf_alibi_key;    /* ALiBi or RoPE; NULL: ALiBi if alibi_max_bias > 0 */
     /* From this major version on, eager attention of Transformers adds the ALiBi biases twice: to
      * the scores and through the mask. quire does the same for files written by those versions.
      * Older files, which include all checkpoints of Falcon RW, add them once. 0: never twice */

@@ -11,7 +11,8 @@ static const struct qr_hf_default defaults[] = {
 };
 
 static const struct qr_hf_alias aliases[] = {
-    { "max_position_embeddings", "max_position_embeddings" }, /* before the one of the models of 13B */
+    { "max_position_embeddings",
+      "max_position_embeddings" }, /* before the one of the models of 13B */
     { "max_position_embeddings", "model_max_length" },
     { 0 },
 };

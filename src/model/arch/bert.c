@@ -122,6 +122,7 @@ const struct qr_arch qr_arch_bert = {
                  .norm = true },
     .gguf_norm = QR_NORM_LAYER,
     .hf_class_head = QR_CLASS_POOLER,
+    .hf_variant = { "position_embedding_type", "alibi", &qr_arch_jina_bert },
     .hf_defaults = defaults,
     .hf_ignored_keys = ignored_keys,
     .hf_aliases = aliases,

@@ -60,6 +60,7 @@
     X(hunyuan_v1_moe)                                                                              \
     X(internlm2)                                                                                   \
     X(internlm3)                                                                                   \
+    X(jina_bert)                                                                                   \
     X(jais2)                                                                                       \
     X(jamba)                                                                                       \
     X(kimi_linear)                                                                                 \

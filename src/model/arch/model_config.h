@@ -440,7 +440,9 @@ struct qr_model_config {
     uint32_t relative_buckets, relative_distance;
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope;
-    bool v_norm; /* values are divided by their rms, per head */
+    bool qk_norm_bias;     /* the norms of q and k have biases */
+    bool second_post_norm; /* block POST_NORM: x = n2(x + n1(x + attn(x))) */
+    bool v_norm;           /* values are divided by their rms, per head */
     /* attention temperature tuning of layers without RoPE:
      * q *= log1p(floor((pos + 1) / temperature_floor)) * temperature_scale + 1;
      * with temperature_everywhere of all layers, with pos instead of pos + 1 */

@@ -70,6 +70,8 @@ enum qr_weight_role {
     QR_W_ATTN_O_BIAS,
     QR_W_ATTN_Q_NORM, /* [head_dim], or [n_heads * head_dim] for a norm over all heads */
     QR_W_ATTN_K_NORM,
+    QR_W_ATTN_Q_NORM_BIAS,
+    QR_W_ATTN_K_NORM_BIAS,
     QR_W_ATTN_Q_NORMS, /* stack of [head_dim], one vector per head; K: per KV head */
     QR_W_ATTN_K_NORMS,
     QR_W_ATTN_SINKS,    /* [n_heads] */
@@ -77,6 +79,8 @@ enum qr_weight_role {
     QR_W_ATTN_GATE, /* [n_heads * v_head_dim or n_heads][hidden]: gate of the attention output */
     QR_W_ATTN_POST_NORM,
     QR_W_ATTN_POST_NORM_BIAS,
+    QR_W_ATTN_POST_NORM_2, /* second_post_norm */
+    QR_W_ATTN_POST_NORM_2_BIAS,
     QR_W_ATTN_LAMBDA_Q1, /* [head_dim]; differential attention */
     QR_W_ATTN_LAMBDA_K1,
     QR_W_ATTN_LAMBDA_Q2,

@@ -341,6 +341,12 @@ static quire_status find_arch(struct qr_hf_source *h)
     if (!h->arch)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: model_type %.80s is not supported", what,
                        type);
+    const struct qr_hf_variant *variant = &h->arch->hf_variant;
+    const char *value = NULL;
+    if (variant->key)
+        QR_TRY(qr_json_str(h->root, what, variant->key, &value, &state, h->err));
+    if (value && strcmp(value, variant->text) == 0)
+        h->arch = variant->arch;
     return QUIRE_OK;
 }
 

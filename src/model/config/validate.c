@@ -419,6 +419,9 @@ static quire_status check_encoder(const struct qr_model_config *c, struct quire_
         QR_TRY(in_range("relative attention distance", c->relative_distance,
                         c->relative_buckets / 2 + 1, QR_CONFIG_MAX_DISTANCE, err));
     }
+    if (c->kind == QR_MODEL_ENCODER && c->alibi_max_bias > 0) /* its biases are a table */
+        QR_TRY(in_range("context length with ALiBi", c->context_length, 1, QR_CONFIG_MAX_DISTANCE,
+                        err));
     if (c->kind == QR_MODEL_ENCODER_DECODER && c->block != QR_BLOCK_PRE_NORM &&
         c->block != QR_BLOCK_SANDWICH_NORM && c->block != QR_BLOCK_POST_NORM)
         return qr_fail(err, QUIRE_E_INTERNAL, "block kind %d does not support cross attention",

@@ -137,10 +137,14 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     const bool attention = post == QR_W_ATTN_POST_NORM;
     const enum qr_weight_role role = attention ? QR_W_ATTN_RESIDUAL : QR_W_FFN_RESIDUAL;
     const float *weights = layer->vec[role];
+    const bool twice = attention && c->second_post_norm;
     scale *= c->residual_scale;
+    if (twice) /* h is unused between sublayers */
+        memcpy(t.h + t.begin * width, t.x + t.begin * width,
+               (t.end - t.begin) * width * sizeof *t.h);
     if (block == QR_BLOCK_SANDWICH_NORM || block == QR_BLOCK_OUTPUT_NORM) {
         qr_norm_rows(s, layer, post, post_bias, t.h, sub, width, t.begin, t.end);
-        sub = t.h; /* unused between sublayers */
+        sub = t.h;
     }
     for (size_t r = t.begin; r < t.end; r++) {
         float *x = t.x + r * width;
@@ -157,6 +161,11 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     }
     if (block == QR_BLOCK_POST_NORM)
         qr_norm_rows(s, layer, post, post_bias, t.x, t.x, width, t.begin, t.end);
+    if (twice) {
+        k->add(t.x + t.begin * width, t.h + t.begin * width, (t.end - t.begin) * width);
+        qr_norm_rows(s, layer, QR_W_ATTN_POST_NORM_2, QR_W_ATTN_POST_NORM_2_BIAS, t.x, t.x, width,
+                     t.begin, t.end);
+    }
 }
 
 /* LAuReL of layer i, x += h + norm(right(left(h))), before attention's output is added. */

@@ -84,7 +84,9 @@ static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size
     if (c->clip_qkv > 0)
         clip(heads, c->clip_qkv, n * d);
     if (c->qk_norm == QR_QK_NORM_FULL)
-        qr_norm_vector(s, layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM], heads, n * d);
+        qr_norm_vector_biased(s, layer->vec[query ? QR_W_ATTN_Q_NORM : QR_W_ATTN_K_NORM],
+                              layer->vec[query ? QR_W_ATTN_Q_NORM_BIAS : QR_W_ATTN_K_NORM_BIAS],
+                              heads, n * d);
     for (size_t h = 0; h < n; h++) {
         if (c->qk_norm == QR_QK_NORM_UNIT)
             norm_unit(ctx->model->kernels, heads + h * d,

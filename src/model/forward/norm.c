@@ -43,6 +43,12 @@ void qr_norm_vector(const struct qr_step *s, const float *weight, float *x, size
     norm_row(s, weight, NULL, x, x, width);
 }
 
+void qr_norm_vector_biased(const struct qr_step *s, const float *weight, const float *bias,
+                           float *x, size_t width)
+{
+    norm_row(s, weight, bias, x, x, width);
+}
+
 void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, size_t begin,
                         size_t end)
 {

@@ -13,6 +13,10 @@ void qr_norm_rows(const struct qr_step *s, const struct qr_model_layer *layer,
 /* Normalizes one vector in place, without bias; the model's norm otherwise. */
 void qr_norm_vector(const struct qr_step *s, const float *weight, float *x, size_t width);
 
+/* The same with a bias, which may be NULL. */
+void qr_norm_vector_biased(const struct qr_step *s, const float *weight, const float *bias,
+                           float *x, size_t width);
+
 /* Applies the stack's final norm to rows [begin, end); copies them where it has none. */
 void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, size_t begin,
                         size_t end);

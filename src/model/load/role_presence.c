@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* role_presence.c - the roles that a model configuration implies. */
 #include "model/load/role_presence.h"
+#include "model/load/role_presence_global.h"
 #include "model/load/weight_roles.h"
 
 static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
@@ -350,55 +351,6 @@ static bool is_of_mtp_base(enum qr_weight_role role)
            role == QR_W_POS_EMBD;
 }
 
-/* Roles of the classification head. */
-static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
-{
-    const bool dense = role == QR_W_CLASS_DENSE || role == QR_W_CLASS_DENSE_BIAS;
-    if (c->class_head == QR_CLASS_NONE || (dense && c->class_head != QR_CLASS_DENSE))
-        return QR_ABSENT;
-    return qr_role_is_matrix(role) ? QR_REQUIRED : QR_OPTIONAL;
-}
-
-/* Roles outside of the layers, except norms. */
-static enum qr_presence global_presence(const struct qr_model_config *c, enum qr_weight_role role)
-{
-    const bool encoder = c->kind == QR_MODEL_ENCODER;
-    switch (role) {
-    /* the file decides: an output matrix in it is used even if the config says tied */
-    case QR_W_OUTPUT:
-        return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
-    case QR_W_OUTPUT_BIAS:
-        return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
-    case QR_W_ENC_TOKEN_EMBD:
-        return required_if(c->encoder_embedding);
-    case QR_W_EMBD_SHIFT:
-    case QR_W_EMBD_SCALE:
-        return required_if(c->embedding_affine);
-    case QR_W_POS_EMBD:
-        return required_if(c->learned_positions);
-    case QR_W_ENC_POS_EMBD:
-        return required_if(c->learned_positions && c->n_encoder_layers);
-    case QR_W_TYPE_EMBD:
-        return required_if(c->n_token_types != 0);
-    case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
-        return c->class_head == QR_CLASS_MASKED ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
-    case QR_W_POOLER:
-        return c->class_head == QR_CLASS_POOLER ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
-    case QR_W_CLASS_DENSE:
-    case QR_W_CLASS_DENSE_BIAS:
-    case QR_W_CLASS_OUT:
-    case QR_W_CLASS_OUT_BIAS:
-        return class_presence(c, role);
-    case QR_W_HEAD_DENSE_BIAS:
-    case QR_W_HEAD_NORM:
-    case QR_W_HEAD_NORM_BIAS:
-    case QR_W_POOLER_BIAS:
-        return encoder ? QR_OPTIONAL : QR_ABSENT;
-    default:
-        return QR_REQUIRED;
-    }
-}
-
 enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
                                   uint32_t layer)
 {
@@ -449,6 +401,12 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return required_if(qk || shared_kv);
     case QR_W_ATTN_Q_NORM:
         return required_if(qk);
+    case QR_W_ATTN_Q_NORM_BIAS:
+    case QR_W_ATTN_K_NORM_BIAS:
+        return required_if(qk && c->qk_norm_bias);
+    case QR_W_ATTN_POST_NORM_2:
+    case QR_W_ATTN_POST_NORM_2_BIAS:
+        return required_if(c->second_post_norm);
     case QR_W_ATTN_Q_NORMS:
     case QR_W_ATTN_K_NORMS:
         return required_if(c->qk_norm == QR_QK_NORM_HEADS);
@@ -491,7 +449,7 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return weights && c->bias.norm ? norm_presence(c, role, l) : QR_ABSENT;
     default:
         if (role < QR_W_FIRST_LAYER_ROLE)
-            return global_presence(c, role);
+            return qr_global_role_presence(c, role);
         if (role >= QR_W_CROSS_Q && role <= QR_W_CROSS_O_BIAS &&
             (l->encoder || !c->n_encoder_layers))
             return QR_ABSENT;

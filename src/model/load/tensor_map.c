@@ -10,6 +10,7 @@
 #include "model/load/kv_scales.h"
 #include "model/load/role_presence.h"
 #include "model/load/slices.h"
+#include "model/load/tensor_detect.h"
 #include "model/load/tensor_names.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights_source.h"
@@ -377,28 +378,6 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
     return QUIRE_OK;
 }
 
-/* Transformers 5 writes the convolution over q, k and v as three tensors of equal size, whatever
- * their channels. */
-static void detect_conv_thirds(struct qr_weights *w)
-{
-    struct qr_recurrent_config *r = &w->config.recurrent;
-    const uint64_t width = qr_recurrent_conv_width(r);
-    uint32_t layer = 0;
-    while (layer < w->config.n_layers && !qr_layer_recurs(&w->config.layers[layer]))
-        layer++;
-    char name[QR_NAME_MAX];
-    size_t tensor;
-    const struct qr_name_rule *rule_q =
-        layer < w->config.n_layers ? qr_tensor_rule(w, QR_W_REC_CONV_Q, layer, 0, name) : NULL;
-    if (!rule_q || rule_q->slice != QR_SLICE_ALL || width % 3 != 0 ||
-        !qr_weights_source_find(w, name, &tensor))
-        return;
-    struct qr_source_tensor t;
-    qr_weights_source_tensor(w, tensor, &t);
-    r->conv_thirds =
-        t.n_dims == 3 && t.dims[2] == width / 3 && t.dims[2] != qr_recurrent_key_width(r);
-}
-
 /* Marks weights of keys and values in layers that read those of another layer. Published files have
  * them, without effect. */
 static void mark_shared_kv(const struct qr_weights *w, uint8_t *used)
@@ -473,7 +452,7 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
                        qr_model_total_layers(&w->config));
     }
     qr_tensor_choose_prefix(w);
-    detect_conv_thirds(w);
+    qr_tensor_detect(w);
     mark_shared_kv(w, used);
     quire_status s = w->config.mtp.in_use ? check_mtp(w, err) : QUIRE_OK;
     if (s == QUIRE_OK)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* role_presence_global.c - the roles outside of the layers that a configuration implies. */
+#include "model/load/role_presence_global.h"
+#include "model/load/weight_roles.h"
+
+static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
+
+/* Roles of the classification head. */
+static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool dense = role == QR_W_CLASS_DENSE || role == QR_W_CLASS_DENSE_BIAS;
+    if (c->class_head == QR_CLASS_NONE || (dense && c->class_head != QR_CLASS_DENSE))
+        return QR_ABSENT;
+    return qr_role_is_matrix(role) ? QR_REQUIRED : QR_OPTIONAL;
+}
+
+enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool encoder = c->kind == QR_MODEL_ENCODER;
+    switch (role) {
+    /* the file decides: an output matrix in it is used even if the config says tied */
+    case QR_W_OUTPUT:
+        return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
+    case QR_W_OUTPUT_BIAS:
+        return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
+    case QR_W_ENC_TOKEN_EMBD:
+        return required_if(c->encoder_embedding);
+    case QR_W_EMBD_SHIFT:
+    case QR_W_EMBD_SCALE:
+        return required_if(c->embedding_affine);
+    case QR_W_POS_EMBD:
+        return required_if(c->learned_positions);
+    case QR_W_ENC_POS_EMBD:
+        return required_if(c->learned_positions && c->n_encoder_layers);
+    case QR_W_TYPE_EMBD:
+        return required_if(c->n_token_types != 0);
+    case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
+        return c->class_head == QR_CLASS_MASKED ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_POOLER:
+        return c->class_head == QR_CLASS_POOLER ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_CLASS_DENSE:
+    case QR_W_CLASS_DENSE_BIAS:
+    case QR_W_CLASS_OUT:
+    case QR_W_CLASS_OUT_BIAS:
+        return class_presence(c, role);
+    case QR_W_HEAD_DENSE_BIAS:
+    case QR_W_HEAD_NORM:
+    case QR_W_HEAD_NORM_BIAS:
+    case QR_W_POOLER_BIAS:
+        return encoder ? QR_OPTIONAL : QR_ABSENT;
+    default:
+        return QR_REQUIRED;
+    }
+}

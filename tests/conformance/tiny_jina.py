@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jina Embeddings 2 as tiny random models, without and with norms of q and k and a second norm.
+
+Writes each model as a Hugging Face folder and as a GGUF file, computes the hidden states of single sequences and
+of a batch in double precision with the standard library alone, and checks both with quire-eval.
+
+usage: tiny_jina.py QUIRE_EVAL
+"""
+import json
+import math
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import tiny_models as tiny
+from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_U32, Weights, add, matvec, pack_f32
+
+VOCAB, HIDDEN, FFN, HEADS, HEAD, LAYERS, EPS = 48, 32, 48, 4, 8, 3, 1e-5
+SLOPES = [2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)]
+PROMPTS, BATCH = (1, 7, 33, 100), (5, 40, 23)
+
+
+def gelu(x):
+    return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
+
+
+class Jina:
+    def __init__(self, name, qk_norm, second_norm):
+        self.name, self.qk_norm, self.second_norm = name, qk_norm, second_norm
+        w = self.w = Weights(len(name))
+        w.add("embeddings.word_embeddings.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
+        w.add("embeddings.token_type_embeddings.weight", "token_types.weight", [2, HIDDEN], 0, 1)
+        self.add_norm("embeddings.LayerNorm", "token_embd_norm")
+        for i in range(LAYERS):
+            self.add_layer(f"encoder.layer.{i}.", f"blk.{i}.")
+
+    def add_norm(self, hf, gguf):
+        self.w.add(f"{hf}.weight", f"{gguf}.weight", [HIDDEN], 1, 0.3)
+        self.w.add(f"{hf}.bias", f"{gguf}.bias", [HIDDEN], 0, 0.2)
+
+    def add_matrix(self, hf, gguf, rows, cols, bias):
+        self.w.add(f"{hf}.weight", f"{gguf}.weight", [rows, cols])
+        if bias:
+            self.w.add(f"{hf}.bias", f"{gguf}.bias", [rows], 0, 0.2)
+
+    def add_layer(self, hf, blk):
+        for part, short in (("query", "q"), ("key", "k"), ("value", "v")):
+            self.add_matrix(f"{hf}attention.self.{part}", f"{blk}attn_{short}", HIDDEN, HIDDEN, True)
+            if self.qk_norm and short != "v":
+                self.add_norm(f"{hf}attention.self.layer_norm_{short}", f"{blk}attn_{short}_norm")
+        self.add_matrix(f"{hf}attention.output.dense", f"{blk}attn_output", HIDDEN, HIDDEN, True)
+        self.add_norm(f"{hf}attention.output.LayerNorm", f"{blk}attn_output_norm")
+        if self.second_norm:
+            self.add_norm(f"{hf}layer_norm_1", f"{blk}attn_norm_2")
+        self.add_matrix(f"{hf}gate", f"{blk}ffn_gate", FFN, HIDDEN, False)
+        self.add_matrix(f"{hf}up", f"{blk}ffn_up", FFN, HIDDEN, False)
+        self.add_matrix(f"{hf}mlp." + ("down_layer" if self.second_norm else "wo"), f"{blk}ffn_down", HIDDEN, FFN, True)
+        self.add_norm(f"{hf}" + ("layer_norm_2" if self.second_norm else "mlp.layernorm"), f"{blk}layer_output_norm")
+
+    # ---- The forward pass
+
+    def norm(self, x, name):
+        mean = sum(x) / len(x)
+        scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + EPS)
+        return add([(v - mean) * scale * w for v, w in zip(x, self.w.vector(f"{name}.weight"))],
+                   self.w.vector(f"{name}.bias"))
+
+    def project(self, name, x):
+        y, bias = matvec(self.w.matrix(f"{name}.weight"), x), self.w.vector(f"{name}.bias")
+        return add(y, bias) if bias else y
+
+    def attention(self, hf, xs):
+        rows = {}
+        for part, short in (("query", "q"), ("key", "k"), ("value", "v")):
+            ys = [self.project(f"{hf}attention.self.{part}", x) for x in xs]
+            if self.qk_norm and short != "v":
+                ys = [self.norm(y, f"{hf}attention.self.layer_norm_{short}") for y in ys]
+            rows[short] = [[y[h:h + HEAD] for h in range(0, HIDDEN, HEAD)] for y in ys]
+        out = []
+        for i, q in enumerate(rows["q"]):
+            row = []
+            for h, slope in enumerate(SLOPES):
+                scores = [sum(a * b for a, b in zip(q[h], k[h])) / math.sqrt(HEAD) - slope * abs(i - j)
+                          for j, k in enumerate(rows["k"])]
+                p = [math.exp(s - max(scores)) for s in scores]
+                row += [sum(a * v[h][d] for a, v in zip(p, rows["v"])) / sum(p) for d in range(HEAD)]
+            out.append(self.project(f"{hf}attention.output.dense", row))
+        return out
+
+    def layer(self, i, xs):
+        hf, out = f"encoder.layer.{i}.", []
+        for x, a in zip(xs, self.attention(hf, xs)):
+            y = self.norm(add(x, a), f"{hf}attention.output.LayerNorm")
+            if self.second_norm:
+                y = self.norm(add(x, y), f"{hf}layer_norm_1")
+            inner = [gelu(g) * u for g, u in zip(self.project(f"{hf}gate", y), self.project(f"{hf}up", y))]
+            down, norm = ("mlp.down_layer", "layer_norm_2") if self.second_norm else ("mlp.wo", "mlp.layernorm")
+            out.append(self.norm(add(y, self.project(f"{hf}{down}", inner)), f"{hf}{norm}"))
+        return out
+
+    def states(self, ids):
+        words, kind = self.w.matrix("embeddings.word_embeddings.weight"), "embeddings.token_type_embeddings.weight"
+        xs = [self.norm(add(words[i], self.w.matrix(kind)[0]), "embeddings.LayerNorm") for i in ids]
+        for i in range(LAYERS):
+            xs = self.layer(i, xs)
+        return xs
+
+    # ---- Files
+
+    def tensors(self):
+        """name -> (dtype, shape, bytes); gate and up are one tensor, in the order of the variant."""
+        plain = {name: (shape, values) for name, (_, shape, values) in self.w.tensors.items()}
+        for i in range(LAYERS):
+            gate, up = (plain.pop(f"encoder.layer.{i}.{part}.weight")[1] for part in ("gate", "up"))
+            name, values = ("up_gated_layer", up + gate) if self.second_norm else ("gated_layers", gate + up)
+            plain[f"encoder.layer.{i}.mlp.{name}.weight"] = ([2 * FFN, HIDDEN], values)
+        return {name: ("F32", shape, pack_f32(values)) for name, (shape, values) in plain.items()}
+
+    def golden(self):
+        rng, golden = random.Random(1), {}
+        for n in PROMPTS:
+            ids = [rng.randrange(VOCAB) for _ in range(n)]
+            golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
+            golden[f"last_hidden.{n}"] = ("F32", [n, HIDDEN], b"".join(pack_f32(x) for x in self.states(ids)))
+        length, shape = max(BATCH), [len(BATCH), max(BATCH)]
+        ids = [[rng.randrange(VOCAB) for _ in range(n)] for n in BATCH]
+        padded = [x for row in ids for x in row + [0] * (length - len(row))]
+        mask = [int(i < n) for n in BATCH for i in range(length)]
+        golden["batch.ids"] = ("I64", shape, struct.pack(f"<{len(padded)}q", *padded))
+        golden["batch.mask"] = ("I64", shape, struct.pack(f"<{len(mask)}q", *mask))
+        golden["batch.last_hidden"] = ("F32", shape + [HIDDEN], b"".join(
+            b"".join(pack_f32(x) for x in self.states(row)) + bytes(4 * HIDDEN * (length - len(row))) for row in ids))
+        return golden
+
+    def write(self, folder):
+        os.mkdir(folder)
+        config = {"model_type": "bert", "position_embedding_type": "alibi", "feed_forward_type": "geglu",
+                  "emb_pooler": "mean", "vocab_size": VOCAB, "hidden_size": HIDDEN, "intermediate_size": FFN,
+                  "num_attention_heads": HEADS, "num_hidden_layers": LAYERS, "max_position_embeddings": 128,
+                  "type_vocab_size": 2, "hidden_act": "gelu", "layer_norm_eps": EPS}
+        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        tiny.write_safetensors(f"{folder}/model.safetensors", self.tensors())
+        tiny.write_safetensors(f"{folder}/golden.safetensors", self.golden())
+        keys = [("block_count", GGUF_U32, LAYERS), ("context_length", GGUF_U32, 128),
+                ("embedding_length", GGUF_U32, HIDDEN), ("feed_forward_length", GGUF_U32, FFN),
+                ("attention.head_count", GGUF_U32, HEADS), ("attention.layer_norm_epsilon", GGUF_F32, EPS),
+                ("attention.causal", GGUF_BOOL, False), ("pooling_type", GGUF_U32, 1)]
+        keys = [("general.architecture", tiny.GGUF_STR, "jina-bert-v2")] + [(f"jina-bert-v2.{k}", t, v) for k, t, v in keys]
+        tiny.write_gguf_file(f"{folder}/model.gguf", keys, tiny.gguf_tensors(self.w))
+
+
+def refuses_missing_norm(command, model, folder):
+    """Whether a file whose last layer lacks the second norm is refused by the tensor's name."""
+    name, tensors = f"encoder.layer.{LAYERS - 1}.layer_norm_1.weight", model.tensors()
+    del tensors[name]
+    tiny.write_safetensors(f"{folder}/model.safetensors", tensors)
+    done = subprocess.run([command, "golden", folder], capture_output=True, text=True, check=False)
+    return done.returncode == 65 and name in done.stderr
+
+
+def main():
+    failed = 0
+    with tempfile.TemporaryDirectory() as scratch:
+        for model in Jina("plain", False, False), Jina("qk_norm", True, False), Jina("second_norm", True, True):
+            folder = f"{scratch}/{model.name}"
+            model.write(folder)
+            for arguments in [folder], ["--gguf", f"{folder}/model.gguf", folder]:
+                failed |= subprocess.call([sys.argv[1], "golden", "--threads", "2", *arguments])
+            if model.second_norm and not refuses_missing_norm(sys.argv[1], model, folder):
+                print("FAIL: a layer without the second norm is not refused")
+                failed = 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
