@@ -152,6 +152,15 @@ class Jina:
                 ("attention.causal", GGUF_BOOL, False), ("pooling_type", GGUF_U32, 1)]
         keys = [("general.architecture", tiny.GGUF_STR, "jina-bert-v2")] + [(f"jina-bert-v2.{k}", t, v) for k, t, v in keys]
         tiny.write_gguf_file(f"{folder}/model.gguf", keys, tiny.gguf_tensors(self.w))
+        fused = Weights(0)  # as newer converters store gate and up
+        for name, (gguf, shape, values) in self.w.tensors.items():
+            if name.endswith(".gate.weight"):
+                continue
+            if name.endswith(".up.weight"):
+                gate = self.w.tensors[name.replace(".up.", ".gate.")][2]
+                shape, values = [2 * FFN, HIDDEN], values + gate if self.second_norm else gate + values
+            fused.tensors[name] = (gguf, shape, values)
+        tiny.write_gguf_file(f"{folder}/fused.gguf", keys, tiny.gguf_tensors(fused))
 
 
 def refuses_missing_norm(command, model, folder):
@@ -169,7 +178,7 @@ def main():
         for model in Jina("plain", False, False), Jina("qk_norm", True, False), Jina("second_norm", True, True):
             folder = f"{scratch}/{model.name}"
             model.write(folder)
-            for arguments in [folder], ["--gguf", f"{folder}/model.gguf", folder]:
+            for arguments in [folder], *(["--gguf", f"{folder}/{file}.gguf", folder] for file in ("model", "fused")):
                 failed |= subprocess.call([sys.argv[1], "golden", "--threads", "2", *arguments])
             if model.second_norm and not refuses_missing_norm(sys.argv[1], model, folder):
                 print("FAIL: a layer without the second norm is not refused")

@@ -236,6 +236,9 @@ struct qr_arch {
     float gguf_altup_coef_clip;     /* see qr_altup_config; the files have no key for it */
     bool gguf_attn_factor_is_total; /* attn_factor contains the factor of YaRN's rule */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
+    /* With norms_by_tensors, where the gate is a half of ffn_up: [0] in front, [1] behind, which
+     * files with second_post_norm have */
+    const struct qr_name_rule *gguf_fused_names[2];
     const struct qr_name_rule *gguf_encoder_names;
     const struct qr_name_rule *gguf_mtp_names; /* as hf_mtp_names */
 };

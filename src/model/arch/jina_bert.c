@@ -33,7 +33,6 @@ static const struct qr_ignored_key ignored_keys[] = {
     { 0 },
 };
 
-/* GATE is the half of the fused tensor that the activation is applied to. */
 #define E    "bert.embeddings."
 #define L    "bert.encoder.layer.%u."
 #define SELF L "attention.self."
@@ -66,7 +65,7 @@ static const struct qr_name_rule names[] = {
     { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "mlp.wo.bias" },
     { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "mlp.layernorm.weight" },
     { QR_W_FFN_POST_NORM_BIAS, QR_SLICE_ALL, L "mlp.layernorm.bias" },
-    /* with the second norm */
+    /* with the second norm; the activation is that of the second half */
     { QR_W_FFN_GATE, QR_SLICE_UP, L "mlp.up_gated_layer.weight" },
     { QR_W_FFN_UP, QR_SLICE_GATE, L "mlp.up_gated_layer.weight" },
     { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.down_layer.weight" },
@@ -80,18 +79,34 @@ static const struct qr_name_rule names[] = {
 #undef E
 
 #define L "blk.%u."
-static const struct qr_name_rule gguf_names[] = {
-    { QR_W_TYPE_EMBD, QR_SLICE_ALL, "token_types.weight" },
-    { QR_W_ATTN_Q_NORM_BIAS, QR_SLICE_ALL, L "attn_q_norm.bias" },
-    { QR_W_ATTN_K_NORM_BIAS, QR_SLICE_ALL, L "attn_k_norm.bias" },
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "attn_output_norm.weight" },
-    { QR_W_ATTN_POST_NORM_BIAS, QR_SLICE_ALL, L "attn_output_norm.bias" },
-    { QR_W_ATTN_POST_NORM_2, QR_SLICE_ALL, L "attn_norm_2.weight" },
-    { QR_W_ATTN_POST_NORM_2_BIAS, QR_SLICE_ALL, L "attn_norm_2.bias" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "layer_output_norm.weight" },
-    { QR_W_FFN_POST_NORM_BIAS, QR_SLICE_ALL, L "layer_output_norm.bias" },
+#define GGUF_NAMES                                                                                 \
+    { QR_W_TYPE_EMBD, QR_SLICE_ALL, "token_types.weight" },                                        \
+        { QR_W_ATTN_Q_NORM_BIAS, QR_SLICE_ALL, L "attn_q_norm.bias" },                             \
+        { QR_W_ATTN_K_NORM_BIAS, QR_SLICE_ALL, L "attn_k_norm.bias" },                             \
+        { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "attn_output_norm.weight" },                        \
+        { QR_W_ATTN_POST_NORM_BIAS, QR_SLICE_ALL, L "attn_output_norm.bias" },                     \
+        { QR_W_ATTN_POST_NORM_2, QR_SLICE_ALL, L "attn_norm_2.weight" },                           \
+        { QR_W_ATTN_POST_NORM_2_BIAS, QR_SLICE_ALL, L "attn_norm_2.bias" },                        \
+        { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "layer_output_norm.weight" },                        \
+    {                                                                                              \
+        QR_W_FFN_POST_NORM_BIAS, QR_SLICE_ALL, L "layer_output_norm.bias"                          \
+    }
+static const struct qr_name_rule gguf_names[] = { GGUF_NAMES, { 0 } };
+
+/* Newer converters keep gate and up in one tensor. */
+static const struct qr_name_rule gguf_gate_up_names[] = {
+    GGUF_NAMES,
+    { QR_W_FFN_GATE, QR_SLICE_GATE, L "ffn_up.weight" },
+    { QR_W_FFN_UP, QR_SLICE_UP, L "ffn_up.weight" },
     { 0 },
 };
+static const struct qr_name_rule gguf_up_gate_names[] = {
+    GGUF_NAMES,
+    { QR_W_FFN_GATE, QR_SLICE_UP, L "ffn_up.weight" },
+    { QR_W_FFN_UP, QR_SLICE_GATE, L "ffn_up.weight" },
+    { 0 },
+};
+#undef GGUF_NAMES
 #undef L
 
 /* Positions 0, 1, 2, ..., and heads for pretraining, which embeddings do not need. */
@@ -119,5 +134,6 @@ const struct qr_arch qr_arch_jina_bert = {
     .hf_names = names,
     .gguf_norm = QR_NORM_LAYER,
     .gguf_names = gguf_names,
+    .gguf_fused_names = { gguf_gate_up_names, gguf_up_gate_names },
     .gguf_common_names = qr_names_gguf,
 };

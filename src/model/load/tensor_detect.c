@@ -47,4 +47,6 @@ void qr_tensor_detect(struct qr_weights *w)
     c->qk_norm_bias = has_tensor(w, QR_W_ATTN_Q_NORM);
     c->qk_norm = c->qk_norm_bias ? QR_QK_NORM_FULL : QR_QK_NORM_NONE;
     c->second_post_norm = has_tensor(w, QR_W_ATTN_POST_NORM_2);
+    if (w->gguf && !has_tensor(w, QR_W_FFN_GATE))
+        w->gguf_names = w->arch->gguf_fused_names[c->second_post_norm];
 }

@@ -63,7 +63,9 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
 {
     const struct qr_arch *a = w->arch;
     const bool gguf = w->gguf != NULL, encoder = layer >= w->config.n_layers;
-    const struct qr_name_rule *own = gguf ? a->gguf_names : a->hf_names;
+    const struct qr_name_rule *own = w->gguf_names ? w->gguf_names
+                                     : gguf        ? a->gguf_names
+                                                   : a->hf_names;
     const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
     if (qr_role_is_dense(role)) {
         own = gguf ? qr_names_gguf_dense : qr_names_hf_dense;

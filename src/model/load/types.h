@@ -70,9 +70,10 @@ struct qr_weights {
     /* dense layers of a folder; their tensors follow those of the model, and their names begin with
      * "dense.N." */
     struct qr_safetensors *dense[QR_MAX_DENSE];
-    char *dir;                    /* NULL for GGUF */
-    const char *strip, *add;      /* prefix of the checkpoint's names; see tensor_map.c */
-    struct qr_weight *tensor_map; /* by role and layer; n_cols == 0: absent */
+    char *dir;                             /* NULL for GGUF */
+    const char *strip, *add;               /* prefix of the checkpoint's names; see tensor_map.c */
+    const struct qr_name_rule *gguf_names; /* in place of the family's; NULL: those */
+    struct qr_weight *tensor_map;          /* by role and layer; n_cols == 0: absent */
     size_t tensor_map_size;
     struct qr_arena lists; /* expert_tensors of the tensor map, `quantized` */
     uint64_t total_bytes;  /* of all weights in use, as stored */
