@@ -12,9 +12,10 @@ stored=$(ls "$here"/*/libquire.abi 2>/dev/null || true)
 [ -n "$stored" ] || { echo "skipped: no tests/abi/*/libquire.abi is stored"; exit 77; }
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
+read -ra cc <<<"${CC:-cc}" # may have arguments
 layout_of() { # INCLUDE_DIR NAME
     "$here/layout.py" layout "$1" >"$scratch/$2.c"
-    "${CC:-cc}" -std=c11 -I "$1" "$scratch/$2.c" -o "$scratch/$2"
+    "${cc[@]}" -std=c11 -I "$1" "$scratch/$2.c" -o "$scratch/$2"
     "$scratch/$2" >"$scratch/$2.txt"
 }
 "$here/dump.sh" "$1" "$scratch/current.abi"

@@ -9,6 +9,7 @@
 #        check.sh --self-test LIBQUIRE.so   every check fails when it should
 set -u
 export CC=${CC:-cc}
+read -ra cc <<<"$CC" # may have arguments
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
 self_test=no
@@ -22,7 +23,7 @@ trap 'rm -rf "$scratch"' EXIT
 export LD_LIBRARY_PATH=$(dirname "$library")${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 compile() { # INCLUDE_DIR SOURCE PROGRAM [option...]
-    "$CC" -std=c11 -Wall -Wextra -Werror -I "$1" "$2" -o "$3" "${@:4}" "$library" -lm
+    "${cc[@]}" -std=c11 -Wall -Wextra -Werror -I "$1" "$2" -o "$3" "${@:4}" "$library" -lm
 }
 
 check_programs() { # FROZEN_DIR

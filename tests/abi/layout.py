@@ -19,6 +19,7 @@ Lines of the layout:
 import glob
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -36,7 +37,7 @@ def headers(folder):
 def preprocessed(folder):
     """The declarations of the headers in `folder`, without those of the C library and attributes."""
     source = "".join(f'#include "quire/{os.path.basename(h)}"\n' for h in headers(folder))
-    text = subprocess.run([os.environ.get("CC", "cc"), "-std=c11", "-E", "-I", folder, "-"], input=source,
+    text = subprocess.run([*shlex.split(os.environ.get("CC", "cc")), "-std=c11", "-E", "-I", folder, "-"], input=source,
                           check=True, capture_output=True, text=True).stdout
     lines = []
     ours = False

@@ -93,7 +93,9 @@ families) # further families, and the older style of config.json of all families
         older_style "$scratch" "$f"
         check "$eval" golden "${common[@]}" "$scratch/$f"
     done
-    ! command -v python3 >/dev/null || check "$(dirname "$0")/gemma3n_gguf.py" "$eval" "$golden/gemma3n_text"
+    for f in gemma3n_text phimoe; do
+        ! command -v python3 >/dev/null || check "$(dirname "$0")/${f%_text}_gguf.py" "$eval" "$golden/$f"
+    done
     renamed "$scratch" qwen2 seed_oss -e '/max_window_layers\|use_sliding_window/d' -e 's/"hidden_size"/"head_dim": 16, &/'
     renamed "$scratch" deepseek_v3 kimi_k2
     for f in seed_oss kimi_k2; do check "$eval" golden "${common[@]}" "$scratch/$f"; done

@@ -50,14 +50,16 @@ class Model:
     bias: projections with a bias, of "qkvo"
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
-    moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert) or "softmax" (two shared
-    experts); mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
+    moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert), "softmax" (two shared
+    experts) or "alone" (softmax, none); mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
     mtp_gguf: the name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
     unit_head: rows of the LM head are divided by their lengths; the folder repeats the vocabulary, its rows of the
     LM head with other lengths, up to this many tokens
-    folder(tensors), names: changes of the tensors in the folder; config: keys of config.json
-    gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; keys: its metadata
+    folder(tensors), names: changes of the tensors in the folder; config: keys of config.json, where model_type is
+    `outer` and the model's keys are in text_config, if that is not None
+    gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; gguf_fused: q, k and v are one tensor, and
+    gate and up; keys: its metadata
     """
 
     def __init__(self, name, **options):
@@ -69,6 +71,7 @@ class Model:
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
+        self.gguf_fused, self.outer = False, None
         for key, value in options.items():
             assert hasattr(self, key), key
             setattr(self, key, value)
@@ -122,7 +125,8 @@ class Model:
                 for e in range(EXPERTS):
                     self.add_mlp(f"{hf}mlp.experts.{e}.", blk, "_exps", EXPERT_FFN, e)
                 shared = EXPERT_FFN if self.moe == "sigmoid" else 2 * EXPERT_FFN
-                self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", shared)
+                if self.moe != "alone":
+                    self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", shared)
             else:
                 self.add_mlp(f"{hf}mlp.", blk, "", FFN)
         if self.mtp:
@@ -196,7 +200,7 @@ class Model:
         chosen = self.grouped(hf, scores) if sigmoid else sorted(range(EXPERTS), key=lambda e: -scores[e])[:TOP_K]
         total, scale = sum(scores[e] for e in chosen), 2.5 if sigmoid else 1.0
         outs = [[scale * scores[e] / total * y for y in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen]
-        return tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
+        return tiny.add(*outs) if self.moe == "alone" else tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
 
     def feed_forward(self, layer, x):
         hf = f"model.layers.{layer}."
@@ -246,6 +250,7 @@ class Model:
                   "max_position_embeddings": 256, "rope_theta": THETA, "tie_word_embeddings": False,
                   "model_type": self.name, **eps, **self.config}
         config = {k: v for k, v in config.items() if v is not ABSENT}
+        config = {"model_type": self.outer, "text_config": config} if self.outer else config
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()}
@@ -294,7 +299,8 @@ class Model:
         stored = tiny.Weights(0)
         for hf, (gguf, shape, values) in self.w.tensors.items():
             stored.tensors[hf] = (gguf, shape, self.to_pairs(hf, shape, values))
-        tiny.write_gguf_file(path, keys, tiny.gguf_tensors(stored))
+        tensors = tiny.gguf_tensors(stored)
+        tiny.write_gguf_file(path, keys, fused_gguf(tensors) if self.gguf_fused else tensors)
 
 
 # ---- Tensors of folders: name -> (shape, values)
@@ -325,6 +331,42 @@ def fused(by_head, name, then):
     return apply
 
 
+def gate_up(tensors):
+    """Gate and up as one tensor."""
+    for name in [n for n in tensors if n.endswith("mlp.gate_proj.weight")]:
+        up = tensors.pop(name.replace("gate_proj", "up_proj"))[1]
+        tensors[name.replace("gate_proj", "gate_up_proj")] = ([2 * FFN, HIDDEN], tensors.pop(name)[1] + up)
+    return tensors
+
+
+def fused_gguf(tensors):
+    """GGUF tensors with q, k and v as one, and gate and up."""
+    out = {}
+    for name, (shape, values) in tensors.items():
+        for parts, whole in (("attn_q", "attn_k", "attn_v"), "attn_qkv"), (("ffn_gate", "ffn_up"), "ffn_up"):
+            part = name.split(".")[2] if name.startswith("blk.") else name
+            if part in parts:
+                name = name.replace(f".{part}.", f".{whole}.")
+                before = out.get(name, ([0] + shape[1:], []))
+                shape, values = [before[0][0] + shape[0]] + shape[1:], before[1] + values
+        out[name] = (shape, values)
+    return out
+
+
+def stacked_experts(tensors):
+    """All experts of a layer as two tensors, [experts][in][out]; gate and up are halves of the outputs."""
+    transposed = lambda values, rows, columns: [values[r * columns + c] for c in range(columns) for r in range(rows)]
+    for i in range(LAYERS):
+        hf, both, down = f"model.layers.{i}.mlp.experts.", [], []
+        for e in range(EXPERTS):
+            gate, up, last = (tensors.pop(f"{hf}{e}.{part}_proj.weight")[1] for part in ("gate", "up", "down"))
+            both += transposed(gate + up, 2 * EXPERT_FFN, HIDDEN)
+            down += transposed(last, HIDDEN, EXPERT_FFN)
+        tensors[f"{hf}gate_up_proj"] = ([EXPERTS, HIDDEN, 2 * EXPERT_FFN], both)
+        tensors[f"{hf}down_proj"] = ([EXPERTS, EXPERT_FFN, HIDDEN], down)
+    return tensors
+
+
 WINDOWED = tuple(i for i in range(LAYERS) if (i + 1) % 4)
 MOE_CONFIG = {"num_experts_per_tok": TOP_K, "moe_intermediate_size": EXPERT_FFN, "first_k_dense_replace": 1,
               "n_group": GROUPS, "topk_group": TOP_GROUPS, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
@@ -348,6 +390,12 @@ INTERNLM2 = renamed(("model.embed_tokens", "model.tok_embeddings"), ("lm_head", 
 BAILING = renamed(("model.embed_tokens", "model.word_embeddings"), ("self_attn.o_proj", "attention.dense"),
                   ("self_attn.q_norm", "attention.query_layernorm"), ("self_attn.k_norm", "attention.key_layernorm"),
                   ("mlp.gate.e_score_correction_bias", "mlp.gate.expert_bias"))
+
+VL = renamed(("model.", "model.language_model."))
+VL_CONFIG = {"head_dim": HEAD, "rope_scaling": {"rope_type": "default", "mrope_interleaved": True,
+                                                "mrope_section": [2, 1, 1]}}
+VL_KEYS = [("attention.key_length", GGUF_U32, HEAD), ("attention.value_length", GGUF_U32, HEAD),
+           ("rope.dimension_sections", tiny.GGUF_ARRAY, [2, 1, 1, 0]), ("n_deepstack_layers", GGUF_U32, 3)]
 
 MODELS = (
     lambda: Model("smollm3", no_rope=(3,), gguf="smollm3", gguf_pairs=True),
@@ -401,7 +449,10 @@ MODELS = (
                         ("logit_scale", GGUF_F32, HIDDEN / 16)]),
     lambda: Model("minicpm", scales=(12.0, 1.4 / math.sqrt(LAYERS), 256 / HIDDEN), gguf="minicpm", gguf_pairs=True,
                   config={"scale_emb": 12, "scale_depth": 1.4, "dim_model_base": 256}),  # older files lack the keys
-    lambda: Model("bitnet", sub_norms=True, act=relu2, bf16=True, config={"hidden_act": "relu2"}),
+    lambda: Model("bitnet", sub_norms=True, act=relu2, bf16=True, config={"hidden_act": "relu2"}, gguf="bitnet",
+                  keys=[("hidden_activation", GGUF_STR, "relu2"), ("rope.scaling.type", GGUF_STR, "linear"),
+                        ("rope.scaling.factor", GGUF_F32, 1)]),
+    lambda: Model("bitnet", sub_norms=True, gguf="bitnet", config={"hidden_act": "silu"}),
     lambda: Model("internlm2", gguf="internlm2", gguf_pairs=True,
                   folder=fused(True, "attention.wqkv.weight", INTERNLM2),
                   config={"bias": False, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
@@ -409,6 +460,22 @@ MODELS = (
                   config={"bias": False, "qkv_bias": True, "rope_scaling": {"rope_type": "dynamic", "factor": 6.0}}),
     lambda: Model("orion", norm="layer_bias", gguf="orion", config={"layer_norm_eps": ABSENT, "rms_norm_eps": EPS}),
     lambda: Model("xverse", gguf="xverse", gguf_pairs=True),
+    lambda: Model("glm", rope_dim=HEAD // 2, pairs=True, bias="qkv", gguf="chatglm", gguf_fused=True, folder=gate_up,
+                  config={"partial_rotary_factor": 0.5, "head_dim": HEAD, "attention_bias": True}),
+    lambda: Model("qwen2_5_vl_text", bias="qkv", gguf="qwen2vl", outer="qwen2_5_vl",
+                  config={"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}, "use_sliding_window": False,
+                          "vision_start_token_id": 5},
+                  keys=[("rope.dimension_sections", tiny.GGUF_ARRAY, [1, 1, 2, 0])]),
+    lambda: Model("qwen2_5_vl", bias="qkv",  # older files, with all keys in one object
+                  config={"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}, "vision_config": {"depth": 2}}),
+    lambda: Model("qwen3_vl_text", qk="head", gguf="qwen3vl", outer="qwen3_vl", folder=VL, config={**VL_CONFIG},
+                  keys=VL_KEYS),
+    lambda: Model("qwen3_vl_moe_text", qk="head", moe="alone", dense=0, gguf="qwen3vlmoe", outer="qwen3_vl_moe",
+                  folder=lambda t: VL(stacked_experts(t)),
+                  config={**VL_CONFIG, "num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "decoder_sparse_step": 1,
+                          "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": True, "mlp_only_layers": []},
+                  keys=VL_KEYS + [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
+                                  ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)]),
     lambda: Model("baichuan", gguf="baichuan", gguf_pairs=True, folder=fused(False, "self_attn.W_pack.weight", dict)),
     lambda: Model("baichuan", unit_head=125696, folder=fused(False, "self_attn.W_pack.weight", dict),
                   config={"z_loss_weight": 0}),

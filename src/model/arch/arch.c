@@ -18,7 +18,7 @@ static bool contains(const char *const *list, size_t n, const char *s, size_t le
 const struct qr_arch *qr_arch_by_hf_type(const char *model_type)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (contains(families[i]->hf_types, 4, model_type, strlen(model_type)))
+        if (contains(families[i]->hf_types, 5, model_type, strlen(model_type)))
             return families[i];
     return NULL;
 }

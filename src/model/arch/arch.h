@@ -69,7 +69,7 @@ struct qr_recurrent_arch {
  * config.json; NULL: the family has no such key. */
 struct qr_arch {
     const char *name;
-    const char *hf_types[4];   /* values of model_type */
+    const char *hf_types[5];   /* values of model_type */
     const char *gguf_archs[2]; /* values of general.architecture */
 
     enum qr_model_kind kind;
@@ -226,6 +226,7 @@ struct qr_arch {
     uint32_t gguf_hidden_scale_layers;
     bool gguf_mtp;                  /* block_count includes nextn_predict_layers */
     uint32_t gguf_no_rope_interval; /* every n-th layer has no RoPE; 0: all have */
+    bool gguf_silu;                 /* the activation is SiLU without hidden_activation */
     bool gguf_minicpm;              /* factors of MiniCPM where the file has none */
     bool gguf_scaled_embedding;     /* as scaled_embedding */
     bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */

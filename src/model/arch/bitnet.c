@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bitnet.c - BitNet b1.58: Llama with squared ReLU and norms before the output and down
- * projections. Packed ternary weights are refused with their quantization_config. */
+/* bitnet.c - BitNet b1.58: Llama with squared ReLU, in early models SiLU, and norms before the
+ * output and down projections. Packed ternary weights of folders are refused with their
+ * quantization_config, factors of the matrices of older GGUF files as unknown tensors. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -18,9 +19,18 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
+#define L "blk.%u."
+static const struct qr_name_rule gguf_names[] = {
+    { QR_W_ATTN_SUB_NORM, QR_SLICE_ALL, L "attn_sub_norm.weight" },
+    { QR_W_FFN_SUB_NORM, QR_SLICE_ALL, L "ffn_sub_norm.weight" },
+    { 0 },
+};
+#undef L
+
 const struct qr_arch qr_arch_bitnet = {
     .name = "bitnet",
     .hf_types = { "bitnet" },
+    .gguf_archs = { "bitnet" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_RELU2,
     .gated = true,
@@ -31,4 +41,9 @@ const struct qr_arch qr_arch_bitnet = {
     .hf_defaults = defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_silu = true,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
 };

@@ -41,6 +41,7 @@
     X(gemma3)                                                                                      \
     X(gemma3n)                                                                                     \
     X(gemma4)                                                                                      \
+    X(glm)                                                                                         \
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \
     X(glm4_moe_lite)                                                                               \
@@ -106,6 +107,7 @@
     X(qwen3_5_moe)                                                                                 \
     X(qwen3_moe)                                                                                   \
     X(qwen3_next)                                                                                  \
+    X(qwen3_vl_moe)                                                                                \
     X(qwen4_exp)                                                                                   \
     X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* glm4.c - GLM-4 (0414): sandwich norm, interleaved RoPE on half a head, fused gate and up. */
+/* glm4.c - GLM-4 and GLM-Edge: interleaved RoPE on a part of a head, fused gate and up; sandwich
+ * norm in the release of April 2025. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -32,6 +33,25 @@ const struct qr_arch qr_arch_glm4 = {
     .hf_types = { "glm4" },
     .gguf_archs = { "glm4" },
     .block = QR_BLOCK_SANDWICH_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_INTERLEAVED,
+    .hf_qkv_bias_key = "attention_bias",
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .hf_defaults = defaults,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
+};
+
+const struct qr_arch qr_arch_glm = {
+    .name = "glm",
+    .hf_types = { "glm" },
+    .gguf_archs = { "chatglm" },
+    .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .hf_norm = QR_NORM_RMS,

@@ -31,6 +31,7 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_phimoe = {
     .name = "phimoe",
     .hf_types = { "phimoe" },
+    .gguf_archs = { "phimoe" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
@@ -47,4 +48,8 @@ const struct qr_arch qr_arch_phimoe = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_window = QR_WINDOW_ALL,
+    .gguf_norm = QR_NORM_LAYER,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_names = qr_names_gguf,
 };

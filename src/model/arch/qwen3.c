@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* qwen3.c - Qwen 3 (dense): Qwen 2 with per-head q/k norm instead of biases. */
+/* qwen3.c - Qwen 3 (dense), and the text of Qwen 3-VL: Qwen 2 with per-head q/k norm instead of
+ * biases. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -15,8 +16,8 @@ static const struct qr_hf_default defaults[] = {
 
 const struct qr_arch qr_arch_qwen3 = {
     .name = "qwen3",
-    .hf_types = { "qwen3" },
-    .gguf_archs = { "qwen3" },
+    .hf_types = { "qwen3", "qwen3_vl_text" },
+    .gguf_archs = { "qwen3", "qwen3vl" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,

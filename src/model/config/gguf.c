@@ -189,9 +189,9 @@ static quire_status read_scales(const struct qr_gguf_source *s)
     const bool rms = cfg->norm == QR_NORM_RMS || cfg->norm == QR_NORM_RMS_PLUS1 ||
                      cfg->norm == QR_NORM_RMS_PLAIN;
     const char *keys[] = { "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon" };
-    /* some RMS models have the other key */
-    const bool other = rms && !qr_gguf_source_has(s, keys[1]) && qr_gguf_source_has(s, keys[0]);
-    QR_TRY(qr_gguf_source_f32(s, keys[rms && !other], &cfg->norm_eps));
+    /* some models have the other key */
+    const bool other = !qr_gguf_source_has(s, keys[rms]) && qr_gguf_source_has(s, keys[!rms]);
+    QR_TRY(qr_gguf_source_f32(s, keys[rms != other], &cfg->norm_eps));
     QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
                                  arch->unscaled_attention || !width ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));
@@ -292,9 +292,11 @@ static quire_status read_activation(const struct qr_gguf_source *s)
     static const struct {
         const char *name;
         enum qr_activation act;
-    } names[] = { { "gelu", QR_ACT_GELU_ERF }, { "silu", QR_ACT_SILU } };
+    } names[] = { { "gelu", QR_ACT_GELU_ERF },
+                  { "silu", QR_ACT_SILU },
+                  { "relu2", QR_ACT_RELU2 } };
     struct qr_gguf_str text;
-    QR_TRY(qr_gguf_source_str_or(s, "hidden_activation", "", &text));
+    QR_TRY(qr_gguf_source_str_or(s, "hidden_activation", s->arch->gguf_silu ? "silu" : "", &text));
     if (text.size == 0)
         return QUIRE_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
@@ -402,7 +404,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_read_recurrent(s));
     QR_TRY(read_encoder(s));
     QR_TRY(read_block(s));
-    if (s->arch->kind == QR_MODEL_ENCODER)
+    if (s->arch->kind == QR_MODEL_ENCODER || s->arch->gguf_silu)
         QR_TRY(read_activation(s));
     QR_TRY(qr_gguf_read_xielu(s));
     QR_TRY(qr_gguf_read_rope(s));

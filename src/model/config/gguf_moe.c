@@ -52,6 +52,8 @@ static quire_status read_routing(const struct qr_gguf_source *s)
         return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.expert_gating_func %u is not supported",
                        s->prefix, gating);
     }
+    if (m->gating == QR_GATING_SPARSEMIXER) /* the files have no key for the jitter, 0.01 */
+        m->sparsemixer_margin = 0.02f;
     QR_TRY(qr_gguf_source_u32_or(s, "expert_group_count", 1, &m->n_groups));
     return qr_gguf_source_u32_or(s, "expert_group_used_count", m->n_groups, &m->topk_groups);
 }

@@ -17,6 +17,7 @@ static const struct qr_ignored_key common[] = {
     { "attention.sliding_window_pattern", NULL }, /* read if there is a window */
     /* parameters of the scaling rules that are not in use */
     { "rope.dimension_sections", NULL }, /* positions of images; those of text are plain */
+    { "n_deepstack_layers", NULL },      /* to which features of images are added */
     { "rope.scaling.finetuned", NULL },  /* whether the model was trained with the scaling */
     { "rope.scaling.original_context_length", NULL },
     { "rope.scaling.yarn_beta_fast", NULL },

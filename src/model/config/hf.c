@@ -321,8 +321,8 @@ static quire_status read_stacks(const struct qr_hf_source *h)
 
 /* ---- Entry point */
 
-/* Finds the object that describes the language model, and its family. Multimodal files have it in
- * text_config. */
+/* Finds the object that describes the language model, and its family. Most multimodal files have it
+ * in text_config. */
 static quire_status find_arch(struct qr_hf_source *h)
 {
     const char *type = NULL, *text_type = NULL;
@@ -330,13 +330,14 @@ static quire_status find_arch(struct qr_hf_source *h)
     QR_TRY(qr_json_str(h->outer, what, "model_type", &type, &state, h->err));
     if (!type)
         return qr_hf_missing(h, "model_type");
-    h->root = h->outer;
-    h->arch = qr_arch_by_hf_type(type);
     const struct qr_json *text = qr_json_get(h->outer, "text_config");
-    if (!h->arch && qr_json_is_object(text)) {
+    if (qr_json_is_object(text))
         QR_TRY(qr_json_str(text, what, "model_type", &text_type, &state, h->err));
-        h->root = text;
-        h->arch = text_type ? qr_arch_by_hf_type(text_type) : NULL;
+    h->root = text;
+    h->arch = text_type ? qr_arch_by_hf_type(text_type) : NULL;
+    if (!h->arch) {
+        h->root = h->outer;
+        h->arch = qr_arch_by_hf_type(type);
     }
     if (!h->arch)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: model_type %.80s is not supported", what,

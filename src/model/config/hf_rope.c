@@ -49,6 +49,7 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
         { "llama3", QR_ROPE_SCALING_LLAMA3 },     { "yarn", QR_ROPE_SCALING_YARN },
         { "longrope", QR_ROPE_SCALING_LONGROPE }, { "su", QR_ROPE_SCALING_LONGROPE },
         { "dynamic", QR_ROPE_SCALING_DYNAMIC },   { "proportional", QR_ROPE_SCALING_FREQ_FACTORS },
+        { "mrope", QR_ROPE_SCALING_NONE }, /* positions of images; those of text are plain */
     };
     const char *name = "default";
     enum qr_json_state state;
