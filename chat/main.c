@@ -10,6 +10,7 @@
 #include "terminal.h"
 #include "terminal_mode.h"
 #include "turn.h"
+#include "vectors.h"
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
@@ -182,6 +183,8 @@ static int run(struct session *s, const char *prompt, size_t size)
         text_free(&sizes);
         return 0;
     }
+    if (vectors_wanted(o))
+        return prompt ? vectors_of_text(s, prompt, size) : vectors_of_lines(s);
     if (prompt) {
         const int code = run_turn(s, prompt, size);
         if (!o->interactive || (code != 0 && code != EXIT_INTERRUPTED))

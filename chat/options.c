@@ -25,6 +25,7 @@ enum option_kind {
     ISA,
     SAMPLERS,
     COMPUTE,
+    POOLING,
 };
 
 static const struct option_row rows[] = {
@@ -48,6 +49,15 @@ static const struct options defaults = {
 #undef OPTION
 };
 
+/* Gets the index of a value in a list of names. */
+static bool find_name(const char *const *names, int n, const char *value, int *index)
+{
+    for (*index = 0; *index < n; ++*index)
+        if (strcmp(value, names[*index]) == 0)
+            return true;
+    return false;
+}
+
 static bool set_compute(const char *value, enum quire_compute *out)
 {
     static const char *const modes[] = {
@@ -55,12 +65,26 @@ static bool set_compute(const char *value, enum quire_compute *out)
         [QUIRE_COMPUTE_F32] = "f32",
         [QUIRE_COMPUTE_THROUGHPUT] = "throughput",
     };
-    for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++)
-        if (strcmp(value, modes[i]) == 0) {
-            *out = (enum quire_compute)i;
-            return true;
-        }
-    return false;
+    int i;
+    const bool found = find_name(modes, sizeof modes / sizeof *modes, value, &i);
+    if (found)
+        *out = (enum quire_compute)i;
+    return found;
+}
+
+static bool set_pooling(const char *value, enum quire_pooling *out)
+{
+    static const char *const names[] = {
+        [QUIRE_POOLING_CLS] = "cls",
+        [QUIRE_POOLING_MEAN] = "mean",
+        [QUIRE_POOLING_LAST] = "last",
+        [QUIRE_POOLING_POOLER] = "pooler",
+    };
+    int i;
+    const bool found = find_name(names, sizeof names / sizeof *names, value, &i);
+    if (found)
+        *out = (enum quire_pooling)i;
+    return found;
 }
 
 static bool add_text(struct text_list *list, const char *value)
@@ -119,6 +143,8 @@ static bool set_value(void *options, const struct option_row *row, const char *v
         return quire_kv_dtype_parse(value, (enum quire_kv_dtype *)field, NULL) == QUIRE_OK;
     case COMPUTE:
         return set_compute(value, (enum quire_compute *)field);
+    case POOLING:
+        return set_pooling(value, (enum quire_pooling *)field);
     }
     return false;
 }
@@ -157,6 +183,27 @@ static bool read_arguments(struct options *o, int argc, char **argv)
     return true;
 }
 
+/* The options of embeddings and scores. */
+static bool check_vectors(const struct options *o)
+{
+    const char *lonely = o->pooling != QUIRE_POOLING_DEFAULT ? "--pooling"
+                         : o->dimensions                     ? "--dimensions"
+                         : o->no_normalize                   ? "--no-normalize"
+                                                             : NULL;
+    if (o->embed && o->rerank)
+        fprintf(stderr, "quire-chat: give one of --embed and --rerank\n");
+    else if (lonely && !o->embed)
+        fprintf(stderr, "quire-chat: %s has no effect without --embed\n", lonely);
+    else if (o->interactive && (o->embed || o->rerank))
+        fprintf(stderr, "quire-chat: --interactive is for conversations, not for %s\n",
+                o->embed ? "--embed" : "--rerank");
+    else if (o->rerank && !*o->rerank)
+        fprintf(stderr, "quire-chat: --rerank: the query is empty\n");
+    else
+        return true;
+    return false;
+}
+
 static bool check_values(const struct options *o)
 {
     if (o->max_tokens == 0)
@@ -167,7 +214,8 @@ static bool check_values(const struct options *o)
                 "--dry-multiplier 0 turns DRY off\n");
     if (o->think && o->no_think)
         fprintf(stderr, "quire-chat: give one of --think and --no-think\n");
-    return o->max_tokens != 0 && o->dry_penalty_last_n != 0 && !(o->think && o->no_think);
+    return o->max_tokens != 0 && o->dry_penalty_last_n != 0 && !(o->think && o->no_think) &&
+           check_vectors(o);
 }
 
 bool options_parse(struct options *o, int argc, char **argv)
@@ -254,6 +302,9 @@ static const struct {
     { "k_dtype", "--cache-type-k" },
     { "v_dtype", "--cache-type-v" },
     { "stop", "--stop" },
+    { "pooling", "--pooling" },
+    { "dimensions", "--dimensions" },
+    { "text_pair", "the text" },
 };
 
 void options_add_message(struct text *out, const char *message)
@@ -307,6 +358,9 @@ static void print_completion(FILE *out, int kind)
         return;
     case COMPUTE:
         fputs("native f32 throughput", out);
+        return;
+    case POOLING:
+        fputs("mean cls last pooler", out);
         return;
     case KV_TYPE:
         option_table_print_kv_types(out);

@@ -31,6 +31,7 @@ typedef enum quire_kv_dtype OPTION_TYPE_KV_TYPE;
 typedef const char *OPTION_TYPE_ISA;
 typedef const char *OPTION_TYPE_SAMPLERS; /* names for quire_samplers_parse() */
 typedef enum quire_compute OPTION_TYPE_COMPUTE;
+typedef enum quire_pooling OPTION_TYPE_POOLING;
 
 /* One field per row of options.def. Strings belong to argv or the environment. */
 struct options {

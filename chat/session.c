@@ -9,6 +9,7 @@
 #include "interrupt.h"
 #include "numbers.h"
 #include "terminal.h"
+#include "vectors.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,8 +88,9 @@ static void report_start(const struct session *s)
             s->options->threads, n_cpus, n_cpus);
     if (s->options->verbose ||
         (s->options->context == 0 && !s->options->dry_run && !s->options->quiet))
-        print_message("%s: context %u of %u tokens, KV cache up to %s", s->model_name,
-                      i->context_length, i->model_context_length, format_bytes(i->kv_bytes, cache));
+        print_message("%s: context %u of %u tokens%s%s", s->model_name, i->context_length,
+                      i->model_context_length, i->kv_bytes ? ", KV cache up to " : "",
+                      i->kv_bytes ? format_bytes(i->kv_bytes, cache) : "");
 }
 
 void session_report_error(struct session *s, quire_status status, const char *message,
@@ -116,7 +118,7 @@ static bool continue_loading(void *user, uint64_t done, uint64_t total)
 
 bool session_is_interactive(const struct options *o)
 {
-    return o->interactive || (!o->prompt && !o->file && isatty(0));
+    return !vectors_wanted(o) && (o->interactive || (!o->prompt && !o->file && isatty(0)));
 }
 
 uint32_t session_draft_tokens(const struct options *o)
@@ -131,6 +133,8 @@ uint32_t session_draft_tokens(const struct options *o)
 static uint32_t cached_contexts(const struct options *o)
 {
     enum { CACHED_CONVERSATIONS = 4 };
+    if (vectors_wanted(o))
+        return VECTORS_AT_A_TIME;
     return session_is_interactive(o) && !o->mlock ? CACHED_CONVERSATIONS : 1;
 }
 
@@ -140,6 +144,8 @@ static quire_status check_kind(struct session *s, struct quire_error *err)
 {
     struct quire_model_info info = { .struct_size = sizeof info };
     const quire_status status = quire_model_get_info(quire_engine_model(s->engine), &info);
+    if (status == QUIRE_OK && vectors_wanted(s->options))
+        return vectors_supported(s, err) ? QUIRE_OK : QUIRE_E_UNSUPPORTED;
     s->raw = s->options->raw || info.kind == QUIRE_MODEL_ENCODER_DECODER;
     if (status != QUIRE_OK || (info.kind != QUIRE_MODEL_ENCODER && !(s->raw && s->options->tools)))
         return status;
@@ -150,8 +156,8 @@ static quire_status check_kind(struct session *s, struct quire_error *err)
         return QUIRE_E_UNSUPPORTED;
     }
     snprintf(err->msg, sizeof err->msg,
-             "architecture '%s' is an encoder: it computes embeddings and does not generate text",
-             info.arch);
+             "architecture '%s' is an encoder, which does not generate text: give --embed%s",
+             info.arch, info.n_labels == 1 ? " or --rerank" : "");
     return QUIRE_E_UNSUPPORTED;
 }
 
@@ -172,7 +178,7 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.isa = o->isa;
     p.compute = o->compute;
     p.n_threads = o->threads;
-    p.max_seqs = cached_contexts(o); /* runs one at a time; gives the cache its size */
+    p.max_seqs = cached_contexts(o); /* answers run one at a time; gives the cache its size */
     p.context_length = o->context;
     p.kv_bytes = o->kv_mem;
     p.k_dtype = o->k_type;
@@ -279,7 +285,7 @@ int session_open(struct session *s, const struct options *o, struct output *out)
         return EX_NOINPUT;
     }
     code = open_engine(s, template.data, &logger);
-    if (code == 0)
+    if (code == 0 && !vectors_wanted(o))
         code = open_answers(s, template.data);
     text_free(&template);
     code = code ? code : adapter_open(s);
@@ -301,7 +307,7 @@ int session_open(struct session *s, const struct options *o, struct output *out)
         repeat_guard_open(&s->repeat_guard, s->info.context_length);
     report_start(s);
     restore_cache(s);
-    return init_conversation(s);
+    return vectors_wanted(o) ? 0 : init_conversation(s);
 }
 
 void session_close(struct session *s)

@@ -161,6 +161,23 @@ static const struct {
       ",\"attention_bias\":false,\"hidden_act\":\"silu\",\"max_sequence_length\":4096,\"pre"
       "training_tp\":1,\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":10000.0,"
       "\"tie_word_embeddings\":false" },
+    { "qwen2_5_vl", /* Qwen2.5-VL 7B */
+      ",\"attention_dropout\":0.0,\"bos_token_id\":5,\"hidden_act\":\"silu\",\"image"
+      "_token_id\":151655,\"max_window_layers\":28,\"num_key_value_heads\":4,\"rms_norm_e"
+      "ps\":1e-06,\"rope_scaling\":{\"mrope_section\":[2,3,3],\"type\":\"mrope\"},\"rope_"
+      "theta\":1000000.0,\"sliding_window\":32768,\"tie_word_embeddings\":false,\"use_sli"
+      "ding_window\":false,\"video_token_id\":151656,\"vision_config\":{\"depth\":32,\"hi"
+      "dden_act\":\"silu\",\"hidden_size\":1280},\"vision_end_token_id\":151653,\"vision_"
+      "start_token_id\":151652,\"vision_token_id\":151654" },
+    { "qwen3_vl_text", /* Qwen3-VL 4B, text_config */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"dtype\":\"bfloat16\",\"head_"
+      "dim\":16,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-06,\"rope_scaling\":{\"mrope_"
+      "interleaved\":true,\"mrope_section\":[2,3,3],\"rope_type\":\"default\"},\"rope_the"
+      "ta\":5000000,\"tie_word_embeddings\":true,\"use_cache\":true" },
+    { "glm", /* GLM-4-9B-Chat */
+      ",\"attention_bias\":true,\"attention_dropout\":0.0,\"head_dim\":16,\"hidden_act\":"
+      "\"silu\",\"partial_rotary_factor\":0.5,\"rms_norm_eps\":1.5625e-07,\"rope_theta\":"
+      "10000.0,\"tie_word_embeddings\":false" },
     { "bert", /* Jina Embeddings 2 */
       ",\"attention_probs_dropout_prob\":0.0,\"classifier_dropout\":null,\"emb_pooler\":\"mean"
       "\",\"feed_forward_type\":\"geglu\",\"gradient_checkpointing\":false,\"hidden_act\":\"gelu"

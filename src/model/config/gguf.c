@@ -292,9 +292,7 @@ static quire_status read_activation(const struct qr_gguf_source *s)
     static const struct {
         const char *name;
         enum qr_activation act;
-    } names[] = { { "gelu", QR_ACT_GELU_ERF },
-                  { "silu", QR_ACT_SILU },
-                  { "relu2", QR_ACT_RELU2 } };
+    } names[] = { { "gelu", QR_ACT_GELU_ERF }, { "silu", QR_ACT_SILU }, { "relu2", QR_ACT_RELU2 } };
     struct qr_gguf_str text;
     QR_TRY(qr_gguf_source_str_or(s, "hidden_activation", s->arch->gguf_silu ? "silu" : "", &text));
     if (text.size == 0)
