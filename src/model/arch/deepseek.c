@@ -74,10 +74,12 @@ const struct qr_arch qr_arch_deepseek_v2 = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_mtp = true, /* of V3 and GLM 4.7 Flash */
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED,
     .gguf_names = qr_names_gguf_latent,
     .gguf_common_names = qr_names_gguf,
+    .gguf_mtp_names = qr_names_gguf_mtp,
 };
 
 const struct qr_arch qr_arch_deepseek_v3 = {
