@@ -50,7 +50,8 @@ static void print_values(struct text *out, const struct item *item, const char *
         text_addf(out, "%s%.9g", i ? separator : "", (double)item->values[i]);
 }
 
-static void print_item(const struct vectors *v, uint64_t index)
+/* Returns an exit code. */
+static int print_item(const struct vectors *v, uint64_t index)
 {
     const struct session *s = v->session;
     const struct item *item = &v->items[index % VECTORS_AT_A_TIME];
@@ -66,11 +67,13 @@ static void print_item(const struct vectors *v, uint64_t index)
         print_values(&out, item, " ");
         text_addf(&out, "\n");
     }
-    if (out.failed)
+    const bool failed = out.failed;
+    if (failed)
         print_message("out of memory");
     else
         output_print(s->out, out.data);
     text_free(&out);
+    return failed ? EX_TEMPFAIL : s->out->error ? EX_IOERR : 0;
 }
 
 static int fail(const struct vectors *v, uint64_t line, quire_status status, const char *message)
@@ -155,16 +158,18 @@ static int run_step(struct vectors *v)
            ev.kind != QUIRE_EVENT_NONE)
         take_event(&ev);
     for (; v->n_printed < v->n_submitted; v->n_printed++) {
-        const struct item *item = &v->items[v->n_printed % VECTORS_AT_A_TIME];
+        struct item *item = &v->items[v->n_printed % VECTORS_AT_A_TIME];
         if (!item->done)
             return interrupts_count() ? EXIT_INTERRUPTED : 0;
         if (item->status != QUIRE_OK)
             return fail(v, item->line, item->status, item->message);
-        print_item(v, v->n_printed);
+        const int code = print_item(v, v->n_printed);
         free(item->values);
-        v->items[v->n_printed % VECTORS_AT_A_TIME].values = NULL;
+        item->values = NULL;
+        if (code)
+            return code;
     }
-    return v->session->out->error ? EX_IOERR : 0;
+    return 0;
 }
 
 static void end(struct vectors *v)

@@ -10,9 +10,9 @@ static const struct qr_hf_default defaults[] = {
     { 0 },
 };
 
+/* The models of 13B have the second one only. */
 static const struct qr_hf_alias aliases[] = {
-    { "max_position_embeddings",
-      "max_position_embeddings" }, /* before the one of the models of 13B */
+    { "max_position_embeddings", "max_position_embeddings" },
     { "max_position_embeddings", "model_max_length" },
     { 0 },
 };
