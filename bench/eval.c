@@ -170,6 +170,8 @@ int main(int argc, char **argv)
     for (int i = 2; i < argc; i++) {
         if (!strcmp(argv[i], "-v")) {
             o.verbose = true;
+        } else if (!strcmp(argv[i], "--bf16-states")) {
+            o.bf16_states = true;
         } else if (!strcmp(argv[i], "--json")) {
             o.json = true;
         } else if (argv[i][0] != '-') {

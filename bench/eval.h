@@ -23,6 +23,7 @@ struct eval_options {
     const char *lora;      /* adapter of all sequences; NULL = none */
     const char *prompt;
     bool verbose;
+    bool bf16_states;
     uint32_t limit;                /* schema: 0 = all */
     bool json, compact, cpu_clock; /* schema: the report, the spelling of instances, the clock */
     int n_args;                    /* positional arguments */

@@ -28,6 +28,7 @@ static const struct {
     { "-ctv", "TYPE", KV_TYPES, "KV dtype of values" },
     { "--kv-rotate", "WHAT", "none k v kv", "int4 rows to transform: none, k (default), v, kv" },
     { "--kv-scales", "FILE", "file", "scales of fp8 caches, as written by calibrate" },
+    { "--bf16-states", "", "", "recurrent states in bf16 (default: f32)" },
     { "--lora", "PATH", "file",
       "LoRA adapter of all sequences; golden: with -m MODEL, compared with DIR or with the "
       "reference "

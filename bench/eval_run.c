@@ -147,7 +147,8 @@ static quire_status open_all(struct eval_run *r, const struct eval_options *o, c
     mp.compute = o->compute;
     mp.linear = o->linear;
     mp.threads = r->threads;
-    mp.flags = o->expand_from ? QUIRE_MODEL_EXPAND_LATENT : 0;
+    mp.flags = (o->expand_from ? QUIRE_MODEL_EXPAND_LATENT : 0) |
+               (o->bf16_states ? QUIRE_MODEL_BF16_STATES : 0);
     s = quire_model_open(&mp, &r->model, err);
     if (s != QUIRE_OK)
         return s;

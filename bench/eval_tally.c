@@ -30,6 +30,9 @@ static double kv_rms(enum quire_kv_dtype dtype)
     }
 }
 
+/* docs/numerics.md, R12 */
+#define BF16_STATES_RMS 0.06
+
 struct tolerance tally_tolerance(const struct eval_options *o, const char *weight_type)
 {
     struct tolerance t = { 3e-3, INFINITY, INFINITY };
@@ -42,6 +45,8 @@ struct tolerance tally_tolerance(const struct eval_options *o, const char *weigh
     const double k = kv_rms(o->k_dtype), v = kv_rms(o->v_dtype), kv = k > v ? k : v;
     if (kv > 0)
         t = (struct tolerance){ INFINITY, (isinf(t.rms) ? 0 : t.rms) + kv, INFINITY };
+    if (o->bf16_states)
+        t = (struct tolerance){ INFINITY, (isinf(t.rms) ? 0 : t.rms) + BF16_STATES_RMS, INFINITY };
     return t;
 }
 

@@ -62,6 +62,11 @@ enum {
      *  there. Without the flag they are a warning of the logger. In safetensors files they are
      *  always an error. */
     QUIRE_MODEL_STRICT = 1u << 2,
+    /** Recurrent states (quire/state_pool.h) in bf16: half the memory. A state is rounded after
+     *  every token, so results still do not depend on how the tokens are divided among steps.
+     *  Convolutions keep their inputs, and RWKV its state, in f32; without effect on models that
+     *  have nothing else. docs/numerics.md has the error. */
+    QUIRE_MODEL_BF16_STATES = 1u << 3,
 };
 
 struct quire_model_params {

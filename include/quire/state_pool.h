@@ -87,8 +87,9 @@ QUIRE_API QUIRE_MUST_CHECK quire_status quire_state_pool_copy(struct quire_state
                                                               int32_t dst, int32_t src,
                                                               struct quire_error *err);
 
-/** Reads the state of a slot, as for a file: state_bytes bytes, f32 values in the byte order of the
- *  host. The order of the values is that of the model's layers and may differ between versions.
+/** Reads the state of a slot, as for a file: state_bytes bytes, values in the byte order of the
+ *  host: f32, and bf16 with QUIRE_MODEL_BF16_STATES (quire/model.h). Their order is that of the
+ *  model's layers and may differ between versions.
  *  data  [n_bytes] written; n_bytes is state_bytes, else QUIRE_E_INVALID_ARG
  *  QUIRE_E_RANGE no such slot, QUIRE_E_MISUSE it is free. */
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_state_pool_read(const struct quire_state_pool *pool,

@@ -38,8 +38,8 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
     if (p->mtp_of && p->mtp_of->config->mtp.in_use)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "params.mtp_of is a head of multi-token prediction itself");
-    const uint32_t known =
-        QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN | QUIRE_MODEL_STRICT;
+    const uint32_t known = QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN |
+                           QUIRE_MODEL_STRICT | QUIRE_MODEL_BF16_STATES;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;
@@ -109,7 +109,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_model_group_layers(m, err));
     QR_TRY(qr_model_prepare_recurrent(m, err));
     QR_TRY(qr_model_prepare_xielu(m, err));
-    QR_TRY(qr_model_place_states(m, err));
+    QR_TRY(qr_model_place_states(m, p->flags & QUIRE_MODEL_BF16_STATES, err));
     if (!p->mtp_of) /* a checkpoint has none for its heads */
         QR_TRY(qr_kv_scales_load(m, err));
     qr_weights_release_source(m->weights);

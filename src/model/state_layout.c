@@ -39,8 +39,9 @@ static struct parts conv_attention_parts(const struct qr_model_config *c,
                                         (uint64_t)l->n_kv_heads * l->v_head_dim / 2) };
 }
 
-static struct parts recurrent_parts(const struct qr_model_config *c)
+static struct parts recurrent_parts(const struct quire_model *m)
 {
+    const struct qr_model_config *c = m->config;
     const struct qr_recurrent_config *r = &c->recurrent;
     /* the validator bounds every factor: no product below overflows 64 bits */
     const bool wkv = r->kind == QR_RECURRENT_WKV;
@@ -48,11 +49,10 @@ static struct parts recurrent_parts(const struct qr_model_config *c)
                               ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1))
                           : wkv ? align_floats(2 * (uint64_t)c->hidden_size) /* of two sublayers */
                                 : 0;
-    const uint64_t state =
-        r->kind == QR_RECURRENT_SHORT_CONV
-            ? 0
-            : align_floats((wkv ? 3 : 1) * (uint64_t)r->n_heads * r->key_dim * r->value_dim);
-    return (struct parts){ tail, state };
+    const uint64_t n = (wkv ? 3 : 1) * (uint64_t)r->n_heads * r->key_dim * r->value_dim;
+    if (r->kind == QR_RECURRENT_SHORT_CONV)
+        return (struct parts){ tail, 0 };
+    return (struct parts){ tail, align_floats(m->bf16_states ? (n + 1) / 2 : n) };
 }
 
 /* The last inputs of the convolution over n-gram embeddings, and tokens; returns the new end of the
@@ -67,9 +67,12 @@ static uint64_t place_ngrams(struct quire_model *m, uint32_t i, uint64_t floats)
     return floats + align_floats(n->size - 1);
 }
 
-quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err)
+quire_status qr_model_place_states(struct quire_model *m, bool bf16, struct quire_error *err)
 {
+    const enum qr_recurrent_kind kind = m->config->recurrent.kind;
     uint64_t floats = 0;
+    m->bf16_states = bf16 && kind != QR_RECURRENT_NONE && kind != QR_RECURRENT_SHORT_CONV &&
+                     kind != QR_RECURRENT_WKV;
     for (uint32_t i = 0; i < m->config->n_layers; i++) {
         const struct qr_layer_config *l = &m->config->layers[i];
         const bool convolves = qr_layer_convolves(m->config, l);
@@ -81,8 +84,7 @@ quire_status qr_model_place_states(struct quire_model *m, struct quire_error *er
         m->n_recurrent += floats != before && !convolves && !qr_layer_recurs(l);
         if (!convolves && !qr_layer_recurs(l))
             continue;
-        const struct parts n =
-            convolves ? conv_attention_parts(m->config, l) : recurrent_parts(m->config);
+        const struct parts n = convolves ? conv_attention_parts(m->config, l) : recurrent_parts(m);
         m->layers[i].recurrent.tail = (size_t)floats;
         m->layers[i].recurrent.state = (size_t)(floats + n.tail);
         floats += n.tail + n.state;

@@ -12,7 +12,9 @@ enum { QR_STATE_LAYOUT = 2 };
  * of its convolution, [taps - 1][channels], oldest first, and then the state in the tiles of
  * QR_SCAN_COLUMNS; both begin at multiples of 64 bytes. Layers with convolutional attention have
  * the last inputs of both convolutions and, behind those of the second, the values of the last
- * token for the next one. QUIRE_E_LIMIT. */
-quire_status qr_model_place_states(struct quire_model *m, struct quire_error *err);
+ * token for the next one.
+ * bf16: the tiles are bf16, and m->bf16_states is set, if the model has layers with tiles; WKV has
+ * none. QUIRE_E_LIMIT. */
+quire_status qr_model_place_states(struct quire_model *m, bool bf16, struct quire_error *err);
 
 #endif

@@ -42,6 +42,9 @@ families_recurrent="lfm2 lfm2_moe mamba mamba2 falcon_mamba granitemoehybrid gra
     recurrent_gemma rwkv zamba2 qwen4_exp deepseek_v4"
 # Those without an older style of config.json; with experts.
 families_recurrent_new_style="zaya"
+# Those whose states can be bf16, without experts: another expert is a larger difference than a rounded state.
+families_bf16_states="mamba mamba2 falcon_mamba granitemoehybrid_dense bamba nemotron_h qwen3_next qwen3_5_text
+    olmo_hybrid jamba falcon_h1 recurrent_gemma zamba2 qwen4_exp"
 failed=0
 check() { "$@" || failed=1; }
 golden=$shared/goldens
@@ -123,6 +126,7 @@ recurrent) # both styles of config.json, GGUF files, and the same bits for every
             [ ! -e "$file" ] || check "$eval" golden "${common[@]}" --gguf "$file" "$golden/$f"
         done
     done
+    for f in $families_bf16_states; do check "$eval" golden "${common[@]}" --bf16-states "$golden/$f"; done
     ;;
 native)
     for f in $families $families_encoder $families_encoder_new_style; do check "$eval" golden "${common[@]}" --compute native "$golden/$f"; done

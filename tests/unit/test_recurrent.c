@@ -106,40 +106,108 @@ static struct {
     float dt[ROWS][VALUES], rates[KEYS][VALUES], d[VALUES];
 } in;
 
+/* Rows from r and columns from c on; the state is the caller's to set. */
+static struct qr_scan scan_of(enum rule rule, bool vector, size_t r, size_t n_rows, size_t c,
+                              size_t n_columns, float out[ROWS][VALUES])
+{
+    return (struct qr_scan){
+        .n_keys = KEYS,
+        .n_values = n_columns < VALUES - c ? n_columns : VALUES - c,
+        .n_rows = n_rows < ROWS - r ? n_rows : ROWS - r,
+        .fresh = r == 0,
+        .q = in.q[r],
+        .k = in.k[r],
+        .v = in.v[r] + c,
+        .key_stride = KEYS,
+        .value_stride = VALUES,
+        .decay = in.decay[r],
+        .decay_stride = KEYS,
+        .decay_step = vector,
+        .dt = rule == CHANNELS ? in.dt[r] + c : &in.beta[r],
+        .dt_stride = rule == CHANNELS ? VALUES : 1,
+        .d = 0.25f,
+        .out = out[r] + c,
+        .out_stride = VALUES,
+    };
+}
+
+/* rates: those of the columns, with the stride of the state. */
+static void call_scan(enum rule rule, const struct qr_scan *scan, uint16_t *stored,
+                      const float *rates, size_t c)
+{
+    if (rule == OUTER)
+        qr_scan_outer(scan, stored, kernels);
+    else if (rule == DELTA)
+        qr_scan_delta(scan, stored, kernels);
+    else
+        qr_scan_channels(scan, stored, rates, in.d + c, kernels);
+}
+
 static void run_scan(enum rule rule, bool vector, size_t step, size_t block,
                      float out[ROWS][VALUES], float s[KEYS][VALUES])
 {
     memset(s, 0x7f, KEYS * sizeof *s);
     for (size_t r = 0; r < ROWS; r += step)
         for (size_t c = 0; c < VALUES; c += block) {
-            const struct qr_scan scan = {
-                .state = s[0] + c,
-                .state_stride = VALUES,
-                .n_keys = KEYS,
-                .n_values = block < VALUES - c ? block : VALUES - c,
-                .n_rows = step < ROWS - r ? step : ROWS - r,
-                .fresh = r == 0,
-                .q = in.q[r],
-                .k = in.k[r],
-                .v = in.v[r] + c,
-                .key_stride = KEYS,
-                .value_stride = VALUES,
-                .decay = in.decay[r],
-                .decay_stride = KEYS,
-                .decay_step = vector,
-                .dt = rule == CHANNELS ? in.dt[r] + c : &in.beta[r],
-                .dt_stride = rule == CHANNELS ? VALUES : 1,
-                .d = 0.25f,
-                .out = out[r] + c,
-                .out_stride = VALUES,
-            };
-            if (rule == OUTER)
-                qr_scan_outer(&scan, kernels);
-            else if (rule == DELTA)
-                qr_scan_delta(&scan, kernels);
-            else
-                qr_scan_channels(&scan, in.rates[0] + c, in.d + c, kernels);
+            struct qr_scan scan = scan_of(rule, vector, r, step, c, block, out);
+            scan.state = s[0] + c;
+            scan.state_stride = VALUES;
+            call_scan(rule, &scan, NULL, in.rates[0] + c, c);
         }
+}
+
+/* ---- bf16 states */
+
+static uint16_t bf16_of(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static float f32_of(uint16_t x)
+{
+    const uint32_t bits = (uint32_t)x << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* All columns, rows in steps of `step`. */
+static void run_stored(enum rule rule, bool vector, size_t step, float out[ROWS][VALUES],
+                       uint16_t stored[KEYS * VALUES])
+{
+    static float buffer[KEYS * VALUES];
+    memset(stored, 0x7f, KEYS * VALUES * sizeof *stored); /* a fresh sequence does not read it */
+    for (size_t r = 0; r < ROWS; r += step) {
+        struct qr_scan scan = scan_of(rule, vector, r, step, 0, VALUES, out);
+        memset(buffer, 0x7f, sizeof buffer);
+        scan.state = buffer;
+        scan.state_stride = VALUES;
+        call_scan(rule, &scan, stored, in.rates[0], 0);
+    }
+}
+
+/* An f32 state that the test rounds after every row gives the same bits. */
+static void check_stored(enum rule rule, bool vector)
+{
+    static const size_t steps[] = { 1, 3, 7, 16, ROWS };
+    static float want[ROWS][VALUES], out[ROWS][VALUES], s[KEYS][VALUES];
+    static uint16_t stored[KEYS * VALUES];
+    for (size_t r = 0; r < ROWS; r++) {
+        struct qr_scan scan = scan_of(rule, vector, r, 1, 0, VALUES, want);
+        scan.state = s[0];
+        scan.state_stride = VALUES;
+        call_scan(rule, &scan, NULL, in.rates[0], 0);
+        for (size_t i = 0; i < KEYS * VALUES; i++)
+            s[i / VALUES][i % VALUES] = f32_of(bf16_of(s[i / VALUES][i % VALUES]));
+    }
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+        run_stored(rule, vector, steps[k], out, stored);
+        assert_memory_equal(out, want, sizeof out);
+        for (size_t i = 0; i < KEYS * VALUES; i++)
+            assert_int_equal(stored[i], bf16_of(s[i / VALUES][i % VALUES]));
+    }
 }
 
 /* One column in double precision. */
@@ -185,9 +253,8 @@ static void check_rule(enum rule rule, bool vector)
         }
 }
 
-static void recurrences(void **state)
+static void fill_inputs(void)
 {
-    (void)state;
     fill(in.q[0], ROWS * KEYS, 0.5f);
     fill(in.k[0], ROWS * KEYS, 0.5f);
     fill(in.v[0], ROWS * VALUES, 1);
@@ -203,10 +270,26 @@ static void recurrences(void **state)
     for (size_t i = 0; i < KEYS; i++)
         for (size_t j = 0; j < VALUES; j++)
             in.rates[i][j] = -fabsf(in.rates[i][j]);
+}
+
+static void recurrences(void **state)
+{
+    (void)state;
+    fill_inputs();
     check_rule(OUTER, false);
     check_rule(DELTA, false);
     check_rule(DELTA, true);
     check_rule(CHANNELS, false);
+}
+
+static void bf16_states(void **state)
+{
+    (void)state;
+    fill_inputs();
+    check_stored(OUTER, false);
+    check_stored(DELTA, false);
+    check_stored(DELTA, true);
+    check_stored(CHANNELS, false);
 }
 
 /* ---- WKV */
@@ -282,6 +365,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(convolution),
         cmocka_unit_test(recurrences),
+        cmocka_unit_test(bf16_states),
         cmocka_unit_test(wkv),
     };
     return cmocka_run_group_tests(tests, open_level, NULL);

@@ -11,10 +11,10 @@ enum { TOKENS = 70, SEQS = 3, BLOCK = 16, BLOCKS = (TOKENS + BLOCK - 1) / BLOCK,
 
 /* A kind of recurrent layer each, a shared block, or attention with a state. mamba2 and lfm2 have
  * the first places. */
-static const char *const models[] = { "mamba2", "lfm2",        "jamba",     "qwen3_5_text",
-                                      "mamba",  "kimi_linear", "minimax",   "falcon_h1",
-                                      "zamba2", "rwkv",        "qwen4_exp", "deepseek_v4",
-                                      "zaya" };
+static const char *const models[] = { "mamba2", "lfm2",           "jamba",     "qwen3_5_text",
+                                      "mamba",  "kimi_linear",    "minimax",   "falcon_h1",
+                                      "zamba2", "rwkv",           "qwen4_exp", "deepseek_v4",
+                                      "zaya",   "recurrent_gemma" };
 
 static struct quire_error err;
 static struct quire_threads *threads;
@@ -65,7 +65,8 @@ static struct quire_context_params context_params(void)
     return p;
 }
 
-static void open_model(const char *name)
+/* flags: QUIRE_MODEL_* */
+static void open_model(const char *name, uint32_t flags)
 {
     char path[5000];
     struct quire_model_params mp;
@@ -73,6 +74,7 @@ static void open_model(const char *name)
     quire_model_params_init(&mp, sizeof mp);
     mp.path = path;
     mp.compute = QUIRE_COMPUTE_NATIVE;
+    mp.flags = flags;
     assert_status(QUIRE_OK, quire_model_open(&mp, &model, &err));
     quire_model_info_init(&info, sizeof info);
     assert_status(QUIRE_OK, quire_model_get_info(model, &info));
@@ -154,37 +156,67 @@ static void run_alone(int seq, uint32_t chunk, uint32_t n_threads, float *logits
 
 static float *rows_of(uint32_t n) { return malloc((size_t)n * info.vocab_size * sizeof(float)); }
 
+static void check_same_bits(void)
+{
+    static const uint32_t chunks[] = { 1, 2, 7, 16, 64 };
+    const size_t bytes = info.vocab_size * sizeof(float), state_bytes = info.state_bytes;
+    float *want = rows_of(1), *got = rows_of(SEQS);
+    unsigned char *state_want = malloc(state_bytes), *state_got = malloc(state_bytes);
+    run_alone(0, TOKENS, 1, want);
+    assert_status(QUIRE_OK, quire_state_pool_read(states, slots[0], state_want, state_bytes, &err));
+    for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
+        run_alone(0, chunks[i], (uint32_t)(i % 3) + 1, got);
+        assert_memory_equal(got, want, bytes);
+        assert_status(QUIRE_OK,
+                      quire_state_pool_read(states, slots[0], state_got, state_bytes, &err));
+        assert_memory_equal(state_got, state_want, state_bytes);
+    }
+    /* with other sequences, of other lengths, one of them without tokens in the second step */
+    const struct step first = { 3, 3, { 2, 0, 1 }, { 0 }, { 9, 33, TOKENS } };
+    const struct step second = { 3, 2, { 1, 0, 2 }, { TOKENS, 33, 9 }, { 0, TOKENS - 33, 1 } };
+    run(&first, got);
+    run(&second, got);
+    assert_memory_equal(got + info.vocab_size, want, bytes);
+    free(want);
+    free(got);
+    free(state_want);
+    free(state_got);
+}
+
 static void same_bits(void **state)
 {
     (void)state;
     if (!need_shared())
         skip();
-    static const uint32_t chunks[] = { 1, 2, 7, 16, 64 };
     for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
-        open_model(models[m]);
-        const size_t bytes = info.vocab_size * sizeof(float), state_bytes = info.state_bytes;
-        float *want = rows_of(1), *got = rows_of(SEQS);
-        unsigned char *state_want = malloc(state_bytes), *state_got = malloc(state_bytes);
-        run_alone(0, TOKENS, 1, want);
-        assert_status(QUIRE_OK,
-                      quire_state_pool_read(states, slots[0], state_want, state_bytes, &err));
-        for (size_t i = 0; i < sizeof chunks / sizeof *chunks; i++) {
-            run_alone(0, chunks[i], (uint32_t)(i % 3) + 1, got);
-            assert_memory_equal(got, want, bytes);
-            assert_status(QUIRE_OK,
-                          quire_state_pool_read(states, slots[0], state_got, state_bytes, &err));
-            assert_memory_equal(state_got, state_want, state_bytes);
-        }
-        /* with other sequences, of other lengths, one of them without tokens in the second step */
-        const struct step first = { 3, 3, { 2, 0, 1 }, { 0 }, { 9, 33, TOKENS } };
-        const struct step second = { 3, 2, { 1, 0, 2 }, { TOKENS, 33, 9 }, { 0, TOKENS - 33, 1 } };
-        run(&first, got);
-        run(&second, got);
-        assert_memory_equal(got + info.vocab_size, want, bytes);
-        free(want);
-        free(got);
-        free(state_want);
-        free(state_got);
+        open_model(models[m], 0);
+        check_same_bits();
+        close_model();
+    }
+}
+
+/* The same with states in bf16. Models without layers that allow it are as without the flag. */
+static void same_bits_bf16(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (size_t m = 0; m < sizeof models / sizeof *models; m++) {
+        open_model(models[m], 0);
+        const uint64_t f32_bytes = info.state_bytes;
+        float *f32 = rows_of(1), *bf16 = rows_of(1);
+        run_alone(0, TOKENS, 1, f32);
+        close_model();
+        open_model(models[m], QUIRE_MODEL_BF16_STATES);
+        run_alone(0, TOKENS, 1, bf16);
+        const bool differs = memcmp(f32, bf16, info.vocab_size * sizeof *f32) != 0;
+        assert_int_equal(differs, info.state_bytes < f32_bytes);
+        if (differs)
+            check_same_bits();
+        else
+            assert_int_equal(info.state_bytes, f32_bytes);
+        free(f32);
+        free(bf16);
         close_model();
     }
 }
@@ -195,7 +227,7 @@ static void copied_states(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    open_model("mamba2"); /* without keys and values, a state is all of a sequence */
+    open_model("mamba2", 0); /* without keys and values, a state is all of a sequence */
     const size_t bytes = info.vocab_size * sizeof(float), state_bytes = info.state_bytes;
     const struct step begin = { 1, 0, { 0 }, { 0 }, { 40 } },
                       rest = { 1, 0, { 0 }, { 40 }, { 30 } };
@@ -234,7 +266,7 @@ static void bad_slots(void **state)
     if (!need_shared())
         skip();
     for (int m = 0; m < 2; m++) {
-        open_model(models[m]);
+        open_model(models[m], 0);
         const struct step one = { 1, 0, { 0 }, { 0 }, { 5 } };
         const struct step two = { 2, 0, { 0, 1 }, { 0, 0 }, { 5, 5 } };
         const size_t state_bytes = info.state_bytes;
@@ -278,7 +310,7 @@ static void bad_batches(void **state)
                   longer[] = { TOKENS + 1 }, many[] = { 0, 1, 2, 3, 4 };
     const uint64_t tree[] = { 1, 3 };
     struct quire_attention_batch_group group = { 0 };
-    open_model("mamba2");
+    open_model("mamba2", 0);
     assert_int_equal(n_groups, 0);
     assert_int_equal(info.n_attention_layers, 0);
     refused_batch(
@@ -333,7 +365,7 @@ static void bad_contexts(void **state)
     sp.n_slots = 1;
     sp.state_bytes = 64;
     assert_status(QUIRE_OK, quire_state_pool_create(&sp, &other, &err));
-    open_model("mamba2");
+    open_model("mamba2", 0);
     struct quire_context_params p = context_params();
     p.states = NULL;
     refused_context(QUIRE_E_INVALID_ARG, "params.states is NULL", &p);
@@ -344,7 +376,7 @@ static void bad_contexts(void **state)
     sp.state_bytes = info.state_bytes;
     assert_status(QUIRE_OK, quire_state_pool_create(&sp, &of_mamba2, &err));
     close_model();
-    open_model("lfm2");
+    open_model("lfm2", 0);
     struct quire_kv_cache *of_lfm2 = kv;
     p = context_params();
     p.kv = NULL; /* its attention layers need one */
@@ -352,7 +384,7 @@ static void bad_contexts(void **state)
     struct quire_model *lfm2 = model;
     struct quire_context *lfm2_context = context;
     struct quire_state_pool *lfm2_states = states;
-    open_model("mamba2");
+    open_model("mamba2", 0);
     p = context_params();
     p.kv = of_lfm2; /* without attention there must be none */
     refused_context(QUIRE_E_INVALID_ARG, "params.kv must be NULL", &p);
@@ -413,9 +445,10 @@ static int close_threads(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits),    cmocka_unit_test(copied_states),
-        cmocka_unit_test(bad_slots),    cmocka_unit_test(bad_batches),
-        cmocka_unit_test(bad_contexts), cmocka_unit_test(pool_without_states),
+        cmocka_unit_test(same_bits),           cmocka_unit_test(same_bits_bf16),
+        cmocka_unit_test(copied_states),       cmocka_unit_test(bad_slots),
+        cmocka_unit_test(bad_batches),         cmocka_unit_test(bad_contexts),
+        cmocka_unit_test(pool_without_states),
     };
     return cmocka_run_group_tests(tests, open_threads, close_threads);
 }

@@ -246,6 +246,9 @@ static void reserve_recurrent(const struct quire_model *m, struct quire_context 
     b->low = take_floats(c, rows, r->dt_rank + (mamba1 ? 2 * (size_t)r->key_dim : 0));
     b->low_z = take_floats(c, rows, mamba1 ? r->dt_rank : r->gate_rank);
     b->out = take_floats(c, rows, values);
+    const size_t threads = ctx->threads ? quire_threads_count(ctx->threads) : 1;
+    b->tile_floats = (size_t)QR_SCAN_COLUMNS * r->key_dim;
+    b->tiles = take_floats(c, m->bf16_states ? threads : 0, b->tile_floats);
     b->n_marks = (qr_state_pool_n_slots(ctx->states) + 63) / 64;
     b->marks = take(c, b->n_marks, 1, sizeof *b->marks);
     b->runs = take(c, ctx->max_seqs, 1, sizeof *b->runs);

@@ -132,9 +132,28 @@ void qr_recurrent_short_conv(const struct qr_recurrent *x, const struct quire_te
 
 /* ---- Recurrence */
 
+/* The elements of the state that a work unit advances. */
+struct place {
+    float *state;     /* f32; with bf16 a buffer of the thread */
+    uint16_t *stored; /* bf16, or NULL */
+};
+
+/* first: index of the elements in the state of the layer. */
+static struct place place_of(const struct qr_recurrent *x, const struct qr_state_run *run,
+                             size_t first, const struct quire_team *team)
+{
+    const struct quire_context *ctx = x->s->ctx;
+    float *state = run->state + x->layer->recurrent.state;
+    if (!ctx->model->bf16_states)
+        return (struct place){ state + first, NULL };
+    return (struct place){ ctx->recurrent.tiles +
+                               quire_team_rank(team) * ctx->recurrent.tile_floats,
+                           (uint16_t *)(void *)state + first };
+}
+
 /* Columns [j0, j0 + n) of head h. */
 static void run_head(const struct qr_recurrent *x, const struct qr_state_run *run, size_t h,
-                     size_t j0, size_t n)
+                     size_t j0, size_t n, const struct quire_team *team)
 {
     const struct qr_recurrent_config *r = x->config;
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
@@ -143,8 +162,9 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
     const size_t keys = r->key_dim, column = h * r->value_dim + j0;
     const float *in = x->values_in + run->row * x->in_width;
     const bool constant = r->kind == QR_RECURRENT_LIGHTNING;
+    const struct place place = place_of(x, run, keys * column, team);
     struct qr_scan scan = {
-        .state = run->state + x->layer->recurrent.state + keys * column,
+        .state = place.state,
         .state_stride = n,
         .n_keys = keys,
         .n_values = n,
@@ -165,7 +185,7 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
     if (r->kind == QR_RECURRENT_DELTA) {
         scan.dt = b->beta + run->row * r->n_heads + h;
         scan.dt_stride = r->n_heads;
-        qr_scan_delta(&scan, k);
+        qr_scan_delta(&scan, place.stored, k);
         return;
     }
     if (r->kind == QR_RECURRENT_MAMBA2) {
@@ -173,19 +193,20 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
         scan.dt_stride = x->dt_width;
         scan.d = x->layer->vec[QR_W_REC_D][h];
     }
-    qr_scan_outer(&scan, k);
+    qr_scan_outer(&scan, place.stored, k);
 }
 
 /* Channels [c0, c0 + n) of Mamba-1. */
 static void run_channels(const struct qr_recurrent *x, const struct qr_state_run *run, size_t c0,
-                         size_t n)
+                         size_t n, const struct quire_team *team)
 {
     const struct qr_recurrent_config *r = x->config;
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
     const size_t width = r->dt_rank + 2 * (size_t)r->key_dim;
     const float *low = b->low + run->row * width + r->dt_rank;
+    const struct place place = place_of(x, run, r->key_dim * c0, team);
     const struct qr_scan scan = {
-        .state = run->state + x->layer->recurrent.state + r->key_dim * c0,
+        .state = place.state,
         .state_stride = n,
         .n_keys = r->key_dim,
         .n_values = n,
@@ -201,7 +222,7 @@ static void run_channels(const struct qr_recurrent *x, const struct qr_state_run
         .out = b->out + run->row * x->values + c0,
         .out_stride = x->values,
     };
-    qr_scan_channels(&scan, x->layer->recurrent.decay + r->key_dim * c0,
+    qr_scan_channels(&scan, place.stored, x->layer->recurrent.decay + r->key_dim * c0,
                      x->layer->vec[QR_W_REC_D] + c0, x->s->ctx->model->kernels);
 }
 
@@ -242,11 +263,13 @@ void qr_recurrent_gates(const struct qr_recurrent *x, const struct quire_team *t
 /* Channels [c0, c0 + n) of RG-LRU: s = a s + x, x = sqrt(1 - a^2) i u; s = i u in the first row of
  * a sequence. The decay is exp(log_decay * gate). */
 static void run_rg_lru(const struct qr_recurrent *x, const struct qr_state_run *run, size_t c0,
-                       size_t n)
+                       size_t n, const struct quire_team *team)
 {
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
     const struct qr_kernels *k = x->s->ctx->model->kernels;
-    float *state = run->state + x->layer->recurrent.state + c0;
+    const struct place place = place_of(x, run, c0, team);
+    if (place.stored)
+        k->dequantize_bf16(place.state, place.stored, 1, n);
     for (size_t t = 0; t < run->n; t++) {
         const size_t at = (run->row + t) * x->values + c0;
         const float *u = x->values_in + (run->row + t) * x->in_width + c0;
@@ -255,9 +278,14 @@ static void run_rg_lru(const struct qr_recurrent *x, const struct qr_state_run *
         k->exp_mul(a, x->layer->recurrent.decay + c0, n);
         for (size_t c = 0; c < n; c++) {
             const float in = i[c] * u[c], rest = sqrtf(1 - a[c] * a[c]) * in;
-            out[c] = first ? in : a[c] * state[c] + rest;
+            out[c] = first ? in : a[c] * place.state[c] + rest;
         }
-        memcpy(state, out, n * sizeof *state);
+        if (place.stored) {
+            k->quantize_bf16(place.stored, out, 1, n);
+            k->dequantize_bf16(place.state, place.stored, 1, n);
+        } else {
+            memcpy(place.state, out, n * sizeof *out);
+        }
     }
 }
 
@@ -276,11 +304,11 @@ void qr_recurrent_scan(const struct qr_recurrent *x, const struct quire_team *te
         const size_t h = unit / blocks % heads, j0 = unit % blocks * QR_SCAN_COLUMNS;
         const size_t n = min_size(columns - j0, QR_SCAN_COLUMNS);
         if (rg_lru)
-            run_rg_lru(x, run, j0, n);
+            run_rg_lru(x, run, j0, n, team);
         else if (channels)
-            run_channels(x, run, j0, n);
+            run_channels(x, run, j0, n, team);
         else
-            run_head(x, run, h, j0, n);
+            run_head(x, run, h, j0, n, team);
     }
     quire_team_barrier(team);
 }

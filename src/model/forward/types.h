@@ -76,6 +76,8 @@ struct qr_recurrent_buffers {
     float *low_z;    /* [gate_rank], Mamba-1: [dt_rank] */
     float *out;      /* [values] */
     float *mixed[3]; /* WKV: [hidden] shifted inputs of the projections */
+    float *tiles;    /* [threads][tile_floats] of a bf16 state: the tile of a work unit */
+    size_t tile_floats;
     uint64_t *marks; /* [n_marks] a bit per slot of the pool */
     size_t n_marks;
     struct qr_state_run *runs; /* [max_seqs] sequences with tokens in the step */

@@ -90,6 +90,7 @@ struct quire_model {
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
     uint64_t state_bytes;            /* recurrent state of one sequence; 0: none */
+    bool bf16_states;                /* of recurrences; convolutions keep f32 */
     uint32_t n_recurrent;            /* layers with one */
     uint32_t n_contexts, n_adapters; /* atomic */
     struct quire_model *base; /* of a head of MTP: the model whose embedding and output it uses */
