@@ -77,6 +77,8 @@ enum {
     /** int4 values are stored after the transform as well (QUIRE_KV_ROTATE_V). Either flag without
      *  a cache of int4 keys, or values: QUIRE_E_INVALID_ARG */
     QUIRE_ENGINE_ROTATE_VALUES = 1u << 6,
+    /** QUIRE_MODEL_BF16_STATES (quire/model.h) for the models that the engine opens */
+    QUIRE_ENGINE_BF16_STATES = 1u << 7,
 };
 
 struct quire_engine_params {

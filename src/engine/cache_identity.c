@@ -199,8 +199,8 @@ static quire_status write_text(const struct quire_engine *e, struct text *t,
         add_group(t, i, &g);
     }
     if (m.state_bytes)
-        add(t, "recurrent state: %llu bytes, layout %d\n", (unsigned long long)m.state_bytes,
-            QR_STATE_LAYOUT);
+        add(t, "recurrent state: %llu bytes%s, layout %d\n", (unsigned long long)m.state_bytes,
+            e->model->bf16_states ? " with bf16" : "", QR_STATE_LAYOUT);
     if (t->size == QR_CACHE_IDENTITY_MAX - 1)
         return qr_fail(err, QUIRE_E_LIMIT, "the description of %u KV groups is too long",
                        quire_kv_group_count(e->kv));

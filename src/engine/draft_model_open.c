@@ -139,7 +139,8 @@ static quire_status open_own_model(struct quire_engine *e, const struct quire_en
     mp.progress = p->progress;
     mp.progress_user = p->progress_user;
     mp.flags = (p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0) |
-               (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
+               (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0) |
+               (p->flags & QUIRE_ENGINE_BF16_STATES ? QUIRE_MODEL_BF16_STATES : 0);
     const quire_status s = quire_model_open(&mp, &d->own_model, &own);
     d->model = d->own_model;
     return name_error(mtp ? "QUIRE_ENGINE_MTP" : "draft_model_path", s, &own, err);

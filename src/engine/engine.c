@@ -68,14 +68,17 @@ static quire_status check_params(const struct quire_engine_params *p, struct qui
         return qr_fail(err, QUIRE_E_INVALID_ARG, "target_itl %g is not a number of seconds >= 0",
                        p->target_itl);
     QR_TRY(qr_draft_model_check(p, err));
-    const uint32_t opening = p->flags & (QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT);
+    const uint32_t opening =
+        p->flags & (QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_BF16_STATES);
     if (p->model && opening)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags: %s is given for a model that is open",
-                       opening & QUIRE_ENGINE_STRICT ? "QUIRE_ENGINE_STRICT"
-                                                     : "QUIRE_ENGINE_ALLOW_UNKNOWN");
+                       opening & QUIRE_ENGINE_STRICT        ? "QUIRE_ENGINE_STRICT"
+                       : opening & QUIRE_ENGINE_BF16_STATES ? "QUIRE_ENGINE_BF16_STATES"
+                                                            : "QUIRE_ENGINE_ALLOW_UNKNOWN");
     const uint32_t known = QUIRE_ENGINE_LOCK_CACHE | QUIRE_ENGINE_DRY_RUN |
                            QUIRE_ENGINE_ALLOW_UNKNOWN | QUIRE_ENGINE_STRICT | QUIRE_ENGINE_MTP |
-                           QUIRE_ENGINE_PLAIN_KEYS | QUIRE_ENGINE_ROTATE_VALUES;
+                           QUIRE_ENGINE_PLAIN_KEYS | QUIRE_ENGINE_ROTATE_VALUES |
+                           QUIRE_ENGINE_BF16_STATES;
     if (p->flags & ~known)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "flags 0x%x has unknown bits", p->flags);
     return QUIRE_OK;

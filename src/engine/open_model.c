@@ -69,7 +69,8 @@ quire_status qr_engine_open_model(struct quire_engine *e, const struct quire_eng
     mp.pack_cache = e->dry_run ? NULL : p->pack_cache;
     mp.linear = QUIRE_LINEAR_QUIRE; /* batch-invariant */
     mp.flags = (p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0) |
-               (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0);
+               (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0) |
+               (p->flags & QUIRE_ENGINE_BF16_STATES ? QUIRE_MODEL_BF16_STATES : 0);
     QR_TRY(quire_model_open(&mp, &e->own_model, err));
     e->model = e->own_model;
     return check_start(e->model, err);

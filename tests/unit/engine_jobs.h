@@ -71,6 +71,7 @@ struct test_model {
     struct quire_model *model; /* NULL: the file is opened by every engine */
     struct quire_tokenizer *tokenizer;
     char folder[64];
+    uint32_t flags; /* QUIRE_ENGINE_* */
 };
 
 /* The tiny llama with dynamic NTK scaling: every length beyond the original context of 60 tokens
@@ -126,6 +127,7 @@ static inline struct quire_engine *open_setup(const struct test_model *m, const 
         ep.model = m->model;
         ep.tokenizer = m->tokenizer;
     }
+    ep.flags = m->flags;
     ep.context_length = JOB_CONTEXT;
     ep.n_threads = s->threads;
     ep.max_step_tokens = s->step;

@@ -102,8 +102,9 @@ static uint32_t small_answer(struct quire_engine *e, int number, struct result *
 
 /* ---- Round trips */
 
-/* The same prompt, and the next turn behind the answer, in engines with other blocks. */
-static void round_trip(const char *model)
+/* The same prompt, and the next turn behind the answer, in engines with other blocks.
+ * flags: QUIRE_ENGINE_* */
+static void round_trip(const char *model, uint32_t flags)
 {
     static const struct {
         uint32_t block_size, threads, seqs, context;
@@ -111,6 +112,7 @@ static void round_trip(const char *model)
     static struct result turn[2], hit;
     int32_t tokens[PROMPT], next[PROMPT + 16];
     struct quire_engine_params ep = state_params(model);
+    ep.flags = flags;
     struct quire_engine *e = open_with(&ep);
     struct quire_request_params p = prompt(1, tokens);
     generate(e, &p, &turn[0]);
@@ -126,6 +128,7 @@ static void round_trip(const char *model)
     quire_engine_close(e);
     for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
         ep = state_params(model); /* its path is that of the last call */
+        ep.flags = flags;
         ep.block_size = others[i].block_size;
         ep.n_threads = others[i].threads;
         ep.max_seqs = others[i].seqs;
@@ -153,9 +156,11 @@ static void same_bits(void **state)
         const bool is_folder = !strstr(models[i], ".gguf");
         if (is_folder)
             open_folder(models[i]);
-        round_trip(models[i]);
+        round_trip(models[i], 0);
         if (is_folder)
             close_folder();
+        else
+            round_trip(models[i], QUIRE_ENGINE_BF16_STATES);
     }
 }
 
@@ -314,6 +319,24 @@ static void damage(void **state)
     quire_engine_close(e);
 }
 
+/* The same model with states of another type. */
+static void other_type(void **state)
+{
+    (void)state;
+    char message[488];
+    struct quire_engine_params ep = small_params();
+    struct quire_engine *e = open_with(&ep);
+    small_answer(e, 1, NULL);
+    save_cache(e, in_dir("cache"));
+    quire_engine_close(e);
+    ep.flags = QUIRE_ENGINE_BF16_STATES;
+    e = open_with(&ep);
+    assert_status(QUIRE_E_MISMATCH, try_restore(e, in_dir("cache"), message));
+    assert_non_null(strstr(message, "bytes with bf16"));
+    assert_int_equal(count_checkpoints(e), 0);
+    quire_engine_close(e);
+}
+
 /* A model whose states have another size. */
 static void foreign(void **state)
 {
@@ -393,9 +416,10 @@ static void killed(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(same_bits), cmocka_unit_test(canonical),   cmocka_unit_test(useless_nodes),
-        cmocka_unit_test(session),   cmocka_unit_test(few_slots),   cmocka_unit_test(damage),
-        cmocka_unit_test(foreign),   cmocka_unit_test(allocations), cmocka_unit_test(killed),
+        cmocka_unit_test(same_bits),  cmocka_unit_test(canonical), cmocka_unit_test(useless_nodes),
+        cmocka_unit_test(session),    cmocka_unit_test(few_slots), cmocka_unit_test(damage),
+        cmocka_unit_test(other_type), cmocka_unit_test(foreign),   cmocka_unit_test(allocations),
+        cmocka_unit_test(killed),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

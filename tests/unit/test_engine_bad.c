@@ -147,6 +147,9 @@ static void test_bad_open(void **state)
     p.flags = QUIRE_ENGINE_STRICT;
     assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
     assert_non_null(strstr(err.msg, "QUIRE_ENGINE_STRICT"));
+    p.flags = QUIRE_ENGINE_BF16_STATES;
+    assert_status(QUIRE_E_INVALID_ARG, quire_engine_open(&p, &e, &err));
+    assert_non_null(strstr(err.msg, "QUIRE_ENGINE_BF16_STATES"));
     p.model_path = path;
     p.model = NULL;
     p.tokenizer = NULL;

@@ -21,6 +21,7 @@ static const char *const models[] = {
     "qwen4_exp",
 };
 static const char *const hybrid = "../gguf_2026/lfm2-bf16.gguf";
+static const char *const delta_net = "../gguf_2026/qwen3_next-bf16.gguf";
 static const char *const without_attention = "../gguf_2026/mamba2-bf16.gguf";
 static const uint32_t chunks[] = { 1, 7, 16, 64, 512 /* whole prompts */ };
 enum { N_MODELS = sizeof models / sizeof models[0], N_CHUNKS = sizeof chunks / sizeof chunks[0] };
@@ -78,29 +79,35 @@ static void run_schedule(const struct test_model *m, uint32_t seed, struct cover
     quire_engine_close(e);
 }
 
+/* flags: QUIRE_ENGINE_* */
+static void check_schedules(const char *model, uint32_t flags)
+{
+    struct test_model m;
+    open_tested(&m, model, hybrid);
+    m.flags = flags;
+    struct coverage seen = { 0 };
+    make_model_jobs(alone);
+    run_alone(&m, alone, N_JOBS);
+    make_model_jobs(together);
+    for (uint32_t k = 0; k < (takes_sample() ? 4 : N_SCHEDULES); k++)
+        run_schedule(&m, 100 + k, &seen);
+    print_message("%s: %llu checkpoints used, %llu preemptions, %llu draft tokens accepted, "
+                  "%llu rejected\n",
+                  model, (unsigned long long)seen.n_taken, (unsigned long long)seen.n_preempted,
+                  (unsigned long long)seen.n_accepted, (unsigned long long)seen.n_rejected);
+    assert_true(seen.n_taken > 0 && seen.n_preempted > 0);
+    assert_true(seen.n_accepted > 0 && seen.n_rejected > 0);
+    close_tested(&m);
+}
+
 static void schedules(void **state)
 {
     (void)state;
     if (!need_shared())
         skip();
-    for (size_t i = 0; i < N_MODELS; i++) {
-        struct test_model m;
-        open_tested(&m, models[i], hybrid);
-        struct coverage seen = { 0 };
-        make_model_jobs(alone);
-        run_alone(&m, alone, N_JOBS);
-        make_model_jobs(together);
-        for (uint32_t k = 0; k < (takes_sample() ? 4 : N_SCHEDULES); k++)
-            run_schedule(&m, 100 + k, &seen);
-        print_message("%s: %llu checkpoints used, %llu preemptions, %llu draft tokens accepted, "
-                      "%llu rejected\n",
-                      models[i], (unsigned long long)seen.n_taken,
-                      (unsigned long long)seen.n_preempted, (unsigned long long)seen.n_accepted,
-                      (unsigned long long)seen.n_rejected);
-        assert_true(seen.n_taken > 0 && seen.n_preempted > 0);
-        assert_true(seen.n_accepted > 0 && seen.n_rejected > 0);
-        close_tested(&m);
-    }
+    for (size_t i = 0; i < N_MODELS; i++)
+        check_schedules(models[i], 0);
+    check_schedules(delta_net, QUIRE_ENGINE_BF16_STATES);
 }
 
 /* ---- Checkpoints */
