@@ -75,6 +75,7 @@ static const struct {
     OPTION("--cache-type-k", "-ctk", TEXT, k_types,
            "f32 bf16 f16 fp8_e4m3 fp8_e5m2 int8 int4, as a list"),
     OPTION("--cache-type-v", "-ctv", TEXT, v_types, "one per entry of -ctk (default: the same)"),
+    OPTION("--bf16-states", NULL, FLAG, bf16_states, "recurrent states in bf16 instead of f32"),
     OPTION("--shuffle", NULL, FLAG, shuffle, "random order of block ids"),
     OPTION(
         "--cold", NULL, NUMBER, cold,

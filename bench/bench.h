@@ -28,7 +28,7 @@ struct bench_options {
     const char *json_schema;                                              /* serve */
     uint32_t requests, concurrency, shared_prefix, groups, max_seqs, cache_tokens, vocab;
     double rate, target_itl, slo_ttft, slo_itl; /* per second; milliseconds */
-    bool quick, shuffle, full, onednn, text_prompts;
+    bool quick, shuffle, full, onednn, text_prompts, bf16_states;
     enum bench_format format;
     const struct bench_sink *sink; /* for BENCH_TO_SINK */
     int n_peer_args;               /* arguments after "--" */

@@ -17,6 +17,7 @@ static quire_status open_model(struct bench_session *s, const struct bench_sessi
     mp.isa = p->isa;
     mp.compute = p->compute;
     mp.threads = s->machine->threads;
+    mp.flags = p->bf16_states ? QUIRE_MODEL_BF16_STATES : 0;
     quire_status status = quire_model_open(&mp, &s->model, err);
     s->info.struct_size = sizeof s->info;
     if (status == QUIRE_OK)

@@ -36,7 +36,7 @@ struct bench_session_params {
     enum quire_kv_dtype k_type, v_type;
     uint32_t max_seqs, max_len, depth; /* depth: cached tokens per sequence, <= max_len */
     uint32_t chunk;                    /* prompt tokens per step */
-    bool shuffle;
+    bool shuffle, bf16_states;
     uint32_t seed;
 };
 

@@ -186,7 +186,8 @@ static int open_engine(struct session *s, const char *template, const struct qui
     p.flags = (o->dry_run ? QUIRE_ENGINE_DRY_RUN : 0) | (o->strict ? QUIRE_ENGINE_STRICT : 0) |
               (o->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0) |
               (o->mtp && o->draft_max ? QUIRE_ENGINE_MTP : 0) |
-              (o->rotate_values ? QUIRE_ENGINE_ROTATE_VALUES : 0);
+              (o->rotate_values ? QUIRE_ENGINE_ROTATE_VALUES : 0) |
+              (o->bf16_states ? QUIRE_ENGINE_BF16_STATES : 0);
     p.logger = logger;
     p.pack_cache = o->pack_cache;
     p.kv_scales = o->kv_scales;

@@ -96,7 +96,8 @@ static void set_params(const struct model_opening *o, struct quire_engine_params
     p->target_itl = opt->target_itl;
     p->flags = flags | (opt->strict ? QUIRE_ENGINE_STRICT : 0) |
                (opt->allow_unknown ? QUIRE_ENGINE_ALLOW_UNKNOWN : 0) |
-               (opt->rotate_values ? QUIRE_ENGINE_ROTATE_VALUES : 0);
+               (opt->rotate_values ? QUIRE_ENGINE_ROTATE_VALUES : 0) |
+               (opt->bf16_states ? QUIRE_ENGINE_BF16_STATES : 0);
     p->logger = &o->logger;
     if (o->is_first)
         set_first_params(o, p);

@@ -260,6 +260,8 @@ run "$@" $common --rotate-values "Once upon a time"
 pass_if "--rotate-values without int4 values: a message" err_has "values are f16, not int4"
 run "$@" $common --compute f32 "Once upon a time"
 pass_if "--compute f32: success" status_is 0
+run "$@" $common --bf16-states "Once upon a time" # without recurrent layers it changes nothing
+pass_if "--bf16-states: success" status_is 0
 "$program" "$@" $common hello >/dev/full 2>"$folder/err"
 status=$?
 pass_if "an answer to a full disk exits with 74" status_is 74
