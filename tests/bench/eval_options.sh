@@ -32,7 +32,7 @@ done <"$folder/commands"
 # ---- Man page: headings are the lines after .TP
 
 section() { sed -n "/^\.SH $1/,/^\.SH $2/p" "$source_dir/docs/man/quire-eval.1" | sed -n '/^\.TP/{n;s/\\-/-/g;s/\\f.//g;p}'; }
-section OPTIONS ENVIRONMENT | grep -oE -- '--?[a-z][a-z-]*' | sort -u >"$folder/man_names"
+section OPTIONS ENVIRONMENT | grep -oE -- '--?[a-z][a-z0-9-]*' | sort -u >"$folder/man_names"
 cmp -s "$folder/names" "$folder/man_names" || failed "the man page: $(diff "$folder/names" "$folder/man_names")"
 section COMMANDS OPTIONS | sed 's/^\.BI* //;s/ .*//' | sort >"$folder/man_commands"
 cmp -s "$folder/commands" "$folder/man_commands" || failed "the man page: $(diff "$folder/commands" "$folder/man_commands")"

@@ -35,7 +35,7 @@ done <"$folder/list"
 
 sed -n '/^\.SH OPTIONS/,/^\.SH COMMANDS/p' "$source_dir/docs/man/quire-chat.1" |
     sed -n '/^\.TP/{n;s/\\-/-/g;s/\\f.//g;s/^\.B[A-Z]* //;s/"//g;s/ \+/ /g;s/ ,/,/g;p}' >"$folder/man"
-grep -oE -- '(^|[ ,])--?[a-z][a-z-]*' "$folder/man" | tr -d ' ,' | sort -u >"$folder/man_names"
+grep -oE -- '(^|[ ,])--?[a-z][a-z0-9-]*' "$folder/man" | tr -d ' ,' | sort -u >"$folder/man_names"
 while read -r name; do
     grep -qxF -- "$name" "$folder/names" || failed "the man page has $name, the program does not"
 done <"$folder/man_names"

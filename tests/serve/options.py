@@ -149,14 +149,14 @@ def check_table():
     page = page[page.index(".SH OPTIONS"):page.index(".SH CONFIGURATION FILE")].replace("\\-", "-")
     heads = [re.sub(r'\\f.|"|^\.\w+ ', "", h) for h in re.findall(r"^\.TP\n(.*)", page, re.M)]
     heads = [re.sub(" +", " ", h).replace(" ,", ",") for h in heads]
-    documented = sorted(n for h in heads for n in re.findall(r"(?:^|[ ,])(--?[a-z][a-z-]*)", h))
+    documented = sorted(n for h in heads for n in re.findall(r"(?:^|[ ,])(--?[a-z][a-z0-9-]*)", h))
     assert documented == names, set(documented) ^ set(names)
     for row in listed:
         last = [h for h in heads if any(re.search(rf"(^|[ ,]){n}(?![\w-])", h) for n in row[0].split())][0]
         assert not row[1] or row[1] in last, ("man page", row, last)
     page = open(os.path.join(ROOT, "docs/server.md")).read()
     page = page[page.index("## Options"):page.index("## Configuration file")]
-    rows = [n for r in re.findall(r"^\| (`-.*?) \|", page, re.M) for n in re.findall(r"`(--?[a-z][a-z-]*)", r)]
+    rows = [n for r in re.findall(r"^\| (`-.*?) \|", page, re.M) for n in re.findall(r"`(--?[a-z][a-z0-9-]*)", r)]
     assert sorted(rows) == names, set(rows) ^ set(names)
     check_completion(names)
 
