@@ -10,7 +10,8 @@ import tempfile
 from harness import BUNDLED, ROOT, Server, binary
 
 USAGE, DATAERR, NOINPUT, CONFIG = 64, 65, 66, 78
-folder = tempfile.mkdtemp(prefix="quire-options-")
+temporary = tempfile.TemporaryDirectory(prefix="quire-options-")  # removed when the interpreter exits
+folder = temporary.name
 clean = {k: v for k, v in os.environ.items() if not k.startswith("QUIRE_ARG_")}
 
 
