@@ -7,6 +7,7 @@
 #include "model/load/unit_rows.h"
 #include "model/load/weights.h"
 #include "test_raw_folder.h"
+#include <math.h>
 #include <quire/model.h>
 
 static struct raw_folder f;
@@ -247,6 +248,15 @@ static void unit_rows(void **state)
     assert_status(QUIRE_OK, qr_unit_rows(&w, 3, f32, &err));
     assert_true(f32[0] == 0.6f && f32[1] == -0.8f && f32[2] == 0 && f32[3] == 0);
     assert_true(f32[4] == (float)((double)1e-13f / 1e-12) && f32[5] == 0);
+    static float longer[600]; /* more than are converted at a time */
+    for (int i = 0; i < 600; i++)
+        longer[i] = i % 2 ? -7 : 7;
+    w.n_cols = 600;
+    w.row_bytes = sizeof longer;
+    assert_status(QUIRE_OK, qr_unit_rows(&w, 1, longer, &err));
+    for (int i = 0; i < 600; i++)
+        assert_true(fabs((double)longer[i] - (i % 2 ? -1 : 1) / sqrt(600)) < 1e-8);
+    w.n_cols = 2;
     w.row_bytes = 2 * sizeof *f16;
     w.type = QR_WEIGHT_F16;
     assert_status(QUIRE_OK, qr_unit_rows(&w, 1, f16, &err));

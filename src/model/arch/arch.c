@@ -7,6 +7,8 @@
 static const struct qr_arch *const families[] = { QR_FAMILIES(FAMILY) };
 enum { N_FAMILIES = sizeof families / sizeof families[0] };
 
+#define LENGTH(array) (sizeof(array) / sizeof(array)[0])
+
 static bool contains(const char *const *list, size_t n, const char *s, size_t len)
 {
     for (size_t i = 0; i < n && list[i]; i++)
@@ -18,7 +20,8 @@ static bool contains(const char *const *list, size_t n, const char *s, size_t le
 const struct qr_arch *qr_arch_by_hf_type(const char *model_type)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (contains(families[i]->hf_types, 5, model_type, strlen(model_type)))
+        if (contains(families[i]->hf_types, LENGTH(families[i]->hf_types), model_type,
+                     strlen(model_type)))
             return families[i];
     return NULL;
 }
@@ -26,7 +29,7 @@ const struct qr_arch *qr_arch_by_hf_type(const char *model_type)
 const struct qr_arch *qr_arch_by_gguf(const char *architecture, size_t len)
 {
     for (size_t i = 0; i < N_FAMILIES; i++)
-        if (contains(families[i]->gguf_archs, 2, architecture, len))
+        if (contains(families[i]->gguf_archs, LENGTH(families[i]->gguf_archs), architecture, len))
             return families[i];
     return NULL;
 }

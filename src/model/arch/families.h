@@ -61,9 +61,9 @@
     X(hunyuan_v1_moe)                                                                              \
     X(internlm2)                                                                                   \
     X(internlm3)                                                                                   \
-    X(jina_bert)                                                                                   \
     X(jais2)                                                                                       \
     X(jamba)                                                                                       \
+    X(jina_bert)                                                                                   \
     X(kimi_linear)                                                                                 \
     X(laguna)                                                                                      \
     X(lfm2)                                                                                        \

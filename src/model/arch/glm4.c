@@ -28,23 +28,18 @@ static const struct qr_name_rule gguf_names[] = {
     { 0 },
 };
 
+#define GLM                                                                                        \
+    .activation = QR_ACT_SILU, .gated = true, .hf_norm = QR_NORM_RMS,                              \
+    .hf_rope = QR_ROPE_INTERLEAVED, .hf_qkv_bias_key = "attention_bias", .hf_defaults = defaults,  \
+    .hf_names = names, .hf_common_names = qr_names_hf_llama, .gguf_norm = QR_NORM_RMS,             \
+    .gguf_rope = QR_ROPE_INTERLEAVED, .gguf_names = gguf_names, .gguf_common_names = qr_names_gguf
+
 const struct qr_arch qr_arch_glm4 = {
     .name = "glm4",
     .hf_types = { "glm4" },
     .gguf_archs = { "glm4" },
     .block = QR_BLOCK_SANDWICH_NORM,
-    .activation = QR_ACT_SILU,
-    .gated = true,
-    .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_INTERLEAVED,
-    .hf_qkv_bias_key = "attention_bias",
-    .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_INTERLEAVED,
-    .hf_defaults = defaults,
-    .hf_names = names,
-    .hf_common_names = qr_names_hf_llama,
-    .gguf_names = gguf_names,
-    .gguf_common_names = qr_names_gguf,
+    GLM,
 };
 
 const struct qr_arch qr_arch_glm = {
@@ -52,16 +47,6 @@ const struct qr_arch qr_arch_glm = {
     .hf_types = { "glm" },
     .gguf_archs = { "chatglm" },
     .block = QR_BLOCK_PRE_NORM,
-    .activation = QR_ACT_SILU,
-    .gated = true,
-    .hf_norm = QR_NORM_RMS,
-    .hf_rope = QR_ROPE_INTERLEAVED,
-    .hf_qkv_bias_key = "attention_bias",
-    .gguf_norm = QR_NORM_RMS,
-    .gguf_rope = QR_ROPE_INTERLEAVED,
-    .hf_defaults = defaults,
-    .hf_names = names,
-    .hf_common_names = qr_names_hf_llama,
-    .gguf_names = gguf_names,
-    .gguf_common_names = qr_names_gguf,
+    GLM,
 };
+#undef GLM
