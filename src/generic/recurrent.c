@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* recurrent.c - kernels of recurrent layers in plain C: the reference of the vector levels. */
+#include "base/half.h"
 #include "generic/fma.h"
 #include "kernels/kernels.h"
 #include <math.h>
@@ -36,6 +37,16 @@ void qr_sigmoid_mul_generic(float *gate, const float *x, float a, size_t n)
         gate[i] = a / (1 + expf(-gate[i])) * (x ? x[i] : 1);
 }
 
+/* x, or with bf16 the nearest bf16: the operations of template/recurrent_tpl.h. */
+static float state_round(float x, const struct qr_scan *s)
+{
+    if (!s->bf16)
+        return x;
+    const float power = qr_bits_to_f32(qr_f32_to_bits(x) & 0x7f800000);
+    const float large = (power > 0x1p-126f ? power : 0x1p-126f) * 0x1.8p16f;
+    return (x + large) - large;
+}
+
 static void outer_row(const struct qr_scan *a, size_t r)
 {
     const float *q = a->q + r * a->key_stride, *k = a->k + r * a->key_stride;
@@ -46,17 +57,35 @@ static void outer_row(const struct qr_scan *a, size_t r)
         out[j] = 0;
     for (size_t i = 0; i < a->n_keys; i++, s += a->state_stride)
         for (size_t j = 0; j < a->n_values; j++) {
-            s[j] = qr_fmaf(k[i], step * v[j], decay * s[j]);
-            out[j] = qr_fmaf(q[i], s[j], out[j]);
+            const float x = qr_fmaf(k[i], step * v[j], decay * s[j]);
+            out[j] = qr_fmaf(q[i], x, out[j]);
+            s[j] = state_round(x, a);
         }
     for (size_t j = 0; a->d != 0 && j < a->n_values; j++)
         out[j] = qr_fmaf(a->d, v[j], out[j]);
 }
 
+/* Copies a bf16 state to the scratch, and back. */
+static void load_bf16(const struct qr_scan *s)
+{
+    for (size_t i = 0; s->bf16 && i < s->n_keys; i++)
+        for (size_t j = 0; j < s->n_values; j++)
+            s->state[i * s->state_stride + j] = qr_bf16_to_f32(s->bf16[i * s->state_stride + j]);
+}
+
+static void store_bf16(const struct qr_scan *s)
+{
+    for (size_t i = 0; s->bf16 && i < s->n_keys; i++)
+        for (size_t j = 0; j < s->n_values; j++)
+            s->bf16[i * s->state_stride + j] = qr_f32_to_bf16(s->state[i * s->state_stride + j]);
+}
+
 void qr_state_outer_generic(const struct qr_scan *s)
 {
+    load_bf16(s);
     for (size_t r = 0; r < s->n_rows; r++)
         outer_row(s, r);
+    store_bf16(s);
 }
 
 static void delta_row(const struct qr_scan *s, size_t r)
@@ -69,9 +98,10 @@ static void delta_row(const struct qr_scan *s, size_t r)
             read = qr_fmaf(k[i], decay[i * s->decay_step] * column[i * s->state_stride], read);
         const float u = s->dt[r * s->dt_stride] * (v[j] - read);
         for (size_t i = 0; i < s->n_keys; i++) {
-            float *const x = column + i * s->state_stride;
-            *x = qr_fmaf(k[i], u, decay[i * s->decay_step] * *x);
-            sum = qr_fmaf(q[i], *x, sum);
+            float *const at = column + i * s->state_stride;
+            const float x = qr_fmaf(k[i], u, decay[i * s->decay_step] * *at);
+            sum = qr_fmaf(q[i], x, sum);
+            *at = state_round(x, s);
         }
         s->out[r * s->out_stride + j] = sum;
     }
@@ -79,8 +109,10 @@ static void delta_row(const struct qr_scan *s, size_t r)
 
 void qr_state_delta_generic(const struct qr_scan *s)
 {
+    load_bf16(s);
     for (size_t r = 0; r < s->n_rows; r++)
         delta_row(s, r);
+    store_bf16(s);
 }
 
 static void channels_row(const struct qr_scan *a, const float *rates, const float *d, size_t r)
@@ -93,8 +125,9 @@ static void channels_row(const struct qr_scan *a, const float *rates, const floa
     for (size_t i = 0; i < a->n_keys; i++, s += a->state_stride, rates += a->state_stride)
         for (size_t j = 0; j < a->n_values; j++) {
             const float y = dt[j] * rates[j];
-            s[j] = qr_fmaf(b[i], dt[j] * x[j], expf(y > 88 ? 88 : y) * s[j]);
-            out[j] = qr_fmaf(c[i], s[j], out[j]);
+            const float sum = qr_fmaf(b[i], dt[j] * x[j], expf(y > 88 ? 88 : y) * s[j]);
+            out[j] = qr_fmaf(c[i], sum, out[j]);
+            s[j] = state_round(sum, a);
         }
     for (size_t j = 0; j < a->n_values; j++)
         out[j] += d[j] * x[j];
@@ -102,8 +135,10 @@ static void channels_row(const struct qr_scan *a, const float *rates, const floa
 
 void qr_state_channels_generic(const struct qr_scan *s, const float *rates, const float *d)
 {
+    load_bf16(s);
     for (size_t r = 0; r < s->n_rows; r++)
         channels_row(s, rates, d, r);
+    store_bf16(s);
 }
 
 void qr_init_recurrent_generic(struct qr_kernels *k)

@@ -13,11 +13,14 @@
  *   state_delta     t = decay * s, the decay of key element i at decay[i * decay_step];
  *                   u = dt * (v - sum of k t); s = fma(k, u, t); out = sum of q s
  *   state_channels  s = fma(k, dt * v, exp(dt * rates) * s); out = sum of q s; out = out + d * v;
- *                   dt, d and v of the channel, rates in rows like s */
+ *                   dt, d and v of the channel, rates in rows like s
+ * With bf16 the elements of s are then rounded to bf16, to nearest even; zeros are positive, and
+ * |s| >= 2^111 becomes NaN. */
 #ifndef QR_KERNELS_KERNELS_RECURRENT_H
 #define QR_KERNELS_KERNELS_RECURRENT_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Columns of a tile of a state, which one work unit advances: with 128 keys, 32 KiB that stay in L1
  * over all rows of a step. States lie tile by tile, [head][columns / QR_SCAN_COLUMNS][keys][columns
@@ -29,7 +32,9 @@ enum { QR_SCAN_COLUMNS = 64 };
  * are to the first row of the sequence and to the first element of the head, or column; rows are
  * `stride` floats apart. */
 struct qr_scan {
-    float *state; /* [n_keys][state_stride] */
+    /* [n_keys][state_stride]; with bf16 scratch for as many floats */
+    float *state;
+    uint16_t *bf16; /* NULL, or the state as bf16, in rows like those of `state` */
     size_t state_stride, n_keys, n_values, n_rows;
     bool fresh;                      /* the sequence starts with these rows: the state is 0 */
     const float *q, *k, *v;          /* queries, keys, values; Mamba: C, B, x */

@@ -7,6 +7,7 @@
 #include "base/prefetch.h"
 #include "simd/vec_math.h"
 #include "template/common_tpl.h"
+#include <string.h>
 
 /* Vectors of a column block: their sums are independent chains, which hide the latency of fma. */
 enum { STATE_VECTORS = 4, STATE_COLUMNS = STATE_VECTORS * VF32_N };
@@ -86,24 +87,134 @@ void QR_KERNEL(sigmoid_mul)(float *gate, const float *x, float a, size_t n)
 /* ---- States. A column block is STATE_VECTORS whole vectors, or one that may be partial. All rows
  * pass over one block before the next, so that its state stays in L1. */
 
-/* A column block: columns [column, column + vectors * VF32_N), or m of them if there is one. */
-struct block {
-    float *state;
-    size_t column, m;
-    int vectors;
+/* Where a block advances its state, and how. */
+enum state_form {
+    STATE_F32,
+    STATE_SCRATCH, /* f32 values of a bf16 state, rounded after every row */
+    STATE_BF16,    /* in the bf16 state itself: for one row */
 };
 
-QR_INLINE vf32 state_load(const float *p, size_t m, int whole)
+/* A column block: columns [column, column + vectors * VF32_N), or m of them if there is one. */
+struct block {
+    float *state;   /* unless the form is BF16 */
+    uint16_t *bf16; /* NULL with F32 */
+    size_t column, m;
+    int vectors;
+    enum state_form form;
+};
+
+QR_INLINE struct block block_at(const struct qr_scan *s, size_t column, int vectors, size_t m,
+                                enum state_form form)
+{
+    return (struct block){
+        s->state + column, form == STATE_F32 ? NULL : s->bf16 + column, column, m, vectors, form
+    };
+}
+
+/* The columns of a block in one row of its state: where the form has them. */
+union state_row {
+    float *f32;
+    uint16_t *bf16;
+};
+
+QR_INLINE union state_row first_row(const struct block *b)
+{
+    return b->form == STATE_BF16 ? (union state_row){ .bf16 = b->bf16 }
+                                 : (union state_row){ .f32 = b->state };
+}
+
+QR_INLINE union state_row row_after(union state_row p, const struct block *b, size_t stride)
+{
+    if (b->form == STATE_BF16)
+        p.bf16 += stride;
+    else
+        p.f32 += stride;
+    return p;
+}
+
+/* m values of a row, or VF32_N of them */
+QR_INLINE vf32 row_load(const float *p, size_t m, int whole)
 {
     return whole ? vf32_load(p) : vf32_load_n(p, m);
 }
 
-QR_INLINE void state_store(float *p, vf32 v, size_t m, int whole)
+QR_INLINE void row_store(float *p, vf32 v, size_t m, int whole)
 {
     if (whole)
         vf32_store(p, v);
     else
         vf32_store_n(p, v, m);
+}
+
+QR_INLINE vf32 bf16_load(const uint16_t *p, size_t m)
+{
+    uint16_t part[VF32_N] = { 0 };
+    if (m == VF32_N)
+        return vf32_load_bf16(p);
+    memcpy(part, p, m * sizeof *p);
+    return vf32_load_bf16(part);
+}
+
+/* Stores v, whose lanes are bf16 values. */
+QR_INLINE void bf16_store(uint16_t *p, vf32 v, size_t m)
+{
+    uint16_t part[VF32_N];
+    if (m == VF32_N) {
+        vf32_store_high(p, v);
+        return;
+    }
+    vf32_store_high(part, v);
+    memcpy(p, part, m * sizeof *p);
+}
+
+/* Vector j of a row. */
+QR_INLINE vf32 state_load(const struct block *b, union state_row p, int j)
+{
+    if (b->form == STATE_BF16)
+        return bf16_load(p.bf16 + j * VF32_N, b->vectors > 1 ? VF32_N : b->m);
+    return row_load(p.f32 + j * VF32_N, b->m, b->vectors > 1);
+}
+
+/* x, or the nearest bf16 (R12): adding `large`, 1.5 * 2^16 times the power of two of x, leaves no
+ * room for the lower 16 bits. In floats, where NaN needs no selection. */
+QR_INLINE vf32 state_round(const struct block *b, vf32 x)
+{
+    if (b->form == STATE_F32)
+        return x;
+    const vi32 exponent = vi32_and(vi32_bits(x), vi32_set1(0x7f800000));
+    const vf32 power = vf32_max(vf32_bits(exponent), vf32_set1(0x1p-126f));
+    const vf32 large = vf32_mul(power, vf32_set1(0x1.8p16f));
+    return vf32_sub(vf32_add(x, large), large);
+}
+
+/* Stores x, which is from state_round or, in a form other than BF16, decay * s. */
+QR_INLINE void state_store(const struct block *b, union state_row p, int j, vf32 x)
+{
+    if (b->form == STATE_BF16)
+        bf16_store(p.bf16 + j * VF32_N, x, b->vectors > 1 ? VF32_N : b->m);
+    else
+        row_store(p.f32 + j * VF32_N, x, b->m, b->vectors > 1);
+}
+
+/* Copies a block of a bf16 state to the scratch, and back. */
+QR_INLINE void scratch_load(const struct qr_scan *s, const struct block *b)
+{
+    const size_t n = b->vectors > 1 ? (size_t)b->vectors * VF32_N : b->m;
+    for (size_t i = 0; i < s->n_keys; i++)
+        for (size_t j = 0; j < n; j += VF32_N) {
+            const size_t at = i * s->state_stride + j, m = n - j < VF32_N ? n - j : VF32_N;
+            row_store(b->state + at, bf16_load(b->bf16 + at, m), m, b->vectors > 1);
+        }
+}
+
+QR_INLINE void scratch_store(const struct qr_scan *s, const struct block *b)
+{
+    const size_t n = b->vectors > 1 ? (size_t)b->vectors * VF32_N : b->m;
+    for (size_t i = 0; i < s->n_keys; i++)
+        for (size_t j = 0; j < n; j += VF32_N) {
+            const size_t at = i * s->state_stride + j, m = n - j < VF32_N ? n - j : VF32_N;
+            bf16_store(b->bf16 + at, row_load(b->state + at, m, b->vectors > 1), m);
+        }
 }
 
 QR_INLINE void prefetch_floats(const float *p, size_t n)
@@ -131,12 +242,19 @@ QR_INLINE void prefetch_row(const struct qr_scan *s, const struct block *b, size
         qr_prefetch_l1(s->dt + r * s->dt_stride);
 }
 
-/* Prefetches the state STATE_PREFETCH_BYTES behind p, in this tile or the next one. */
-QR_INLINE void prefetch_state(const float *p, const struct block *b)
+/* Prefetches what lies `bytes` behind a row of the state, in this tile or the next one, into L1 or
+ * L2. */
+QR_INLINE void prefetch_state(const struct block *b, union state_row p, size_t bytes, int l2)
 {
-    const uintptr_t ahead = (uintptr_t)p + STATE_PREFETCH_BYTES;
-    for (int i = 0; i < b->vectors * VF32_N; i += QR_CACHE_LINE_BYTES / (int)sizeof *p)
-        qr_prefetch_write((const void *)(ahead + (uintptr_t)i * sizeof *p));
+    const uintptr_t row = b->form == STATE_BF16 ? (uintptr_t)p.bf16 : (uintptr_t)p.f32;
+    const int size = b->vectors * VF32_N * (b->form == STATE_BF16 ? 2 : 4);
+    for (int i = 0; i < size; i += QR_CACHE_LINE_BYTES) {
+        const void *at = (const void *)(row + bytes + (uintptr_t)i);
+        if (l2)
+            qr_prefetch_l2(at);
+        else
+            qr_prefetch_write(at);
+    }
 }
 
 /* `stream`: the state comes from memory. */
@@ -145,36 +263,36 @@ QR_INLINE void outer_row(const struct qr_scan *s, const struct block *b, size_t 
     const int whole = b->vectors > 1;
     const float *q = s->q + r * s->key_stride, *k = s->k + r * s->key_stride;
     const float *v = s->v + r * s->value_stride + b->column;
-    float *out = s->out + r * s->out_stride + b->column, *p = b->state;
+    float *out = s->out + r * s->out_stride + b->column;
     const vf32 a = vf32_set1(s->decay[r * s->decay_stride]);
     vf32 value[STATE_VECTORS], sum[STATE_VECTORS];
     QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
-        value[j] = state_load(v + j * VF32_N, b->m, whole);
+        value[j] = row_load(v + j * VF32_N, b->m, whole);
         if (s->dt)
             value[j] = vf32_mul(value[j], vf32_set1(s->dt[r * s->dt_stride]));
         sum[j] = vf32_zero();
     }
-    for (size_t i = 0; i < s->n_keys; i++, p += s->state_stride) {
+    union state_row p = first_row(b);
+    for (size_t i = 0; i < s->n_keys; i++, p = row_after(p, b, s->state_stride)) {
         const vf32 key = vf32_set1(k[i]), query = vf32_set1(q[i]);
         if (stream)
-            prefetch_state(p, b);
+            prefetch_state(b, p, STATE_PREFETCH_BYTES, 0);
         QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
-            const vf32 old = vf32_mul(a, state_load(p + j * VF32_N, b->m, whole));
+            const vf32 old = vf32_mul(a, state_load(b, p, j));
             const vf32 x = vf32_fma(key, value[j], old);
-            state_store(p + j * VF32_N, x, b->m, whole);
+            state_store(b, p, j, state_round(b, x));
             sum[j] = vf32_fma(query, x, sum[j]);
         }
     }
     QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
         if (s->d != 0)
-            sum[j] = vf32_fma(vf32_set1(s->d), state_load(v + j * VF32_N, b->m, whole), sum[j]);
-        state_store(out + j * VF32_N, sum[j], b->m, whole);
+            sum[j] = vf32_fma(vf32_set1(s->d), row_load(v + j * VF32_N, b->m, whole), sum[j]);
+        row_store(out + j * VF32_N, sum[j], b->m, whole);
     }
 }
 
-QR_INLINE void outer_block(const struct qr_scan *s, size_t column, int vectors, size_t m)
+QR_INLINE void outer_block(const struct qr_scan *s, const struct block b)
 {
-    const struct block b = { s->state + column, column, m, vectors };
     if (s->n_rows == 1) {
         outer_row(s, &b, 0, 1);
         return;
@@ -183,16 +301,6 @@ QR_INLINE void outer_block(const struct qr_scan *s, size_t column, int vectors, 
         prefetch_row(s, &b, r);
         outer_row(s, &b, r, 0);
     }
-}
-
-void QR_KERNEL(state_outer)(const struct qr_scan *s)
-{
-    const size_t n = s->n_values;
-    size_t j = 0;
-    for (; j + STATE_COLUMNS <= n; j += STATE_COLUMNS)
-        outer_block(s, j, STATE_VECTORS, VF32_N);
-    for (; j < n; j += VF32_N)
-        outer_block(s, j, 1, n - j < VF32_N ? n - j : VF32_N);
 }
 
 /* ---- Delta rule. While one row updates an element of the state, the decay of the next row is
@@ -211,31 +319,20 @@ enum delta_decays { DELTA_NEXT, DELTA_NONE, DELTA_OWN };
 /* The reads of the first row; unless it is the only one, t = decay * s as well. */
 QR_INLINE struct delta_reads delta_begin(const struct qr_scan *s, const struct block *b, int only)
 {
-    const int whole = b->vectors > 1;
     struct delta_reads read;
-    float *p = b->state;
     QR_UNROLL_8 (int j = 0; j < b->vectors; j++)
         read.sum[j] = vf32_zero();
-    for (size_t i = 0; i < s->n_keys; i++, p += s->state_stride) {
+    union state_row p = first_row(b);
+    for (size_t i = 0; i < s->n_keys; i++, p = row_after(p, b, s->state_stride)) {
         const vf32 key = vf32_set1(s->k[i]), a = vf32_set1(s->decay[i * s->decay_step]);
         QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
-            const vf32 t = vf32_mul(a, state_load(p + j * VF32_N, b->m, whole));
+            const vf32 t = vf32_mul(a, state_load(b, p, j));
             if (!only)
-                state_store(p + j * VF32_N, t, b->m, whole);
+                state_store(b, p, j, t);
             read.sum[j] = vf32_fma(key, t, read.sum[j]);
         }
     }
     return read;
-}
-
-/* Prefetches into L2 what lies at p in the next tile: the second pass over a tile reads L1, which
- * leaves the memory to the next one. Xeon, one core, avx2, 32 heads of 128 x 128, states of 24
- * layers in turn: 200 us per layer; without it 260. */
-QR_INLINE void prefetch_next_tile(const struct qr_scan *s, const struct block *b, const float *p)
-{
-    const uintptr_t next = (uintptr_t)p + s->n_keys * s->state_stride * sizeof *p;
-    for (int i = 0; i < b->vectors * VF32_N; i += QR_CACHE_LINE_BYTES / (int)sizeof *p)
-        qr_prefetch_l2((const void *)(next + (uintptr_t)i * sizeof *p));
 }
 
 /* Row r, whose reads are done; DELTA_NEXT: those of the next row as well, into *read. */
@@ -248,40 +345,45 @@ QR_INLINE void delta_row(const struct qr_scan *s, const struct block *b, size_t 
     const float *v = s->v + r * s->value_stride + b->column;
     const float *decay = s->decay + (r + after) * s->decay_stride,
                 *k_read = k + s->key_stride * after;
-    float *out = s->out + r * s->out_stride + b->column, *p = b->state;
+    float *out = s->out + r * s->out_stride + b->column;
     const vf32 beta = vf32_set1(s->dt[r * s->dt_stride]);
+    /* The second pass over a tile reads L1, which leaves the memory to the next one. Xeon, one
+     * core, avx2, 32 heads of 128 x 128, states of 24 layers in turn: 200 us per layer; without the
+     * prefetch 260. */
+    const size_t tile = s->n_keys * s->state_stride * (b->form == STATE_BF16 ? 2 : 4);
     vf32 u[STATE_VECTORS], sum[STATE_VECTORS], next[STATE_VECTORS];
     QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
-        u[j] = vf32_mul(beta, vf32_sub(state_load(v + j * VF32_N, b->m, whole), read->sum[j]));
+        u[j] = vf32_mul(beta, vf32_sub(row_load(v + j * VF32_N, b->m, whole), read->sum[j]));
         sum[j] = next[j] = vf32_zero();
     }
-    for (size_t i = 0; i < s->n_keys; i++, p += s->state_stride) {
+    union state_row p = first_row(b);
+    for (size_t i = 0; i < s->n_keys; i++, p = row_after(p, b, s->state_stride)) {
         const vf32 key = vf32_set1(k[i]), query = vf32_set1(q[i]), key_read = vf32_set1(k_read[i]);
         const vf32 a = vf32_set1(decay[i * s->decay_step]);
         if (decays == DELTA_OWN)
-            prefetch_next_tile(s, b, p);
+            prefetch_state(b, p, tile, 1);
         QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
-            vf32 x = state_load(p + j * VF32_N, b->m, whole);
+            vf32 x = state_load(b, p, j);
             if (decays == DELTA_OWN)
                 x = vf32_mul(a, x);
             x = vf32_fma(key, u[j], x);
             sum[j] = vf32_fma(query, x, sum[j]);
+            x = state_round(b, x);
             if (decays == DELTA_NEXT) {
                 x = vf32_mul(a, x);
                 next[j] = vf32_fma(key_read, x, next[j]);
             }
-            state_store(p + j * VF32_N, x, b->m, whole);
+            state_store(b, p, j, x);
         }
     }
     QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
-        state_store(out + j * VF32_N, sum[j], b->m, whole);
+        row_store(out + j * VF32_N, sum[j], b->m, whole);
         read->sum[j] = next[j];
     }
 }
 
-QR_INLINE void delta_block(const struct qr_scan *s, size_t column, int vectors, size_t m)
+QR_INLINE void delta_block(const struct qr_scan *s, const struct block b)
 {
-    const struct block b = { s->state + column, column, m, vectors };
     if (s->n_rows == 1) {
         struct delta_reads read = delta_begin(s, &b, 1);
         delta_row(s, &b, 0, &read, DELTA_OWN);
@@ -295,48 +397,84 @@ QR_INLINE void delta_block(const struct qr_scan *s, size_t column, int vectors, 
     delta_row(s, &b, s->n_rows - 1, &read, DELTA_NONE);
 }
 
-void QR_KERNEL(state_delta)(const struct qr_scan *s)
-{
-    const size_t n = s->n_values;
-    size_t j = 0;
-    for (; j + STATE_COLUMNS <= n; j += STATE_COLUMNS)
-        delta_block(s, j, STATE_VECTORS, VF32_N);
-    for (; j < n; j += VF32_N)
-        delta_block(s, j, 1, n - j < VF32_N ? n - j : VF32_N);
-}
-
-/* ---- Mamba-1 */
+/* ---- Mamba-1, one vector at a time */
 
 QR_INLINE void channels_row(const struct qr_scan *s, const struct block *b, const float *rates,
                             const float *d, size_t r)
 {
     const float *c = s->q + r * s->key_stride, *k = s->k + r * s->key_stride;
-    float *p = b->state;
     const vf32 step = vf32_load_n(s->dt + r * s->dt_stride + b->column, b->m);
     const vf32 x = vf32_load_n(s->v + r * s->value_stride + b->column, b->m);
     const vf32 in = vf32_mul(step, x);
     vf32 sum = vf32_zero();
-    for (size_t i = 0; i < s->n_keys; i++, p += s->state_stride, rates += s->state_stride) {
-        const vf32 rate = vf32_load_n(rates, b->m);
-        const vf32 old = vf32_mul(recurrent_exp(vf32_mul(step, rate)), vf32_load_n(p, b->m));
+    union state_row p = first_row(b);
+    for (size_t i = 0; i < s->n_keys; i++, p = row_after(p, b, s->state_stride)) {
+        const vf32 rate = vf32_load_n(rates + i * s->state_stride, b->m);
+        const vf32 old = vf32_mul(recurrent_exp(vf32_mul(step, rate)), state_load(b, p, 0));
         const vf32 y = vf32_fma(vf32_set1(k[i]), in, old);
-        vf32_store_n(p, y, b->m);
+        state_store(b, p, 0, state_round(b, y));
         sum = vf32_fma(vf32_set1(c[i]), y, sum);
     }
     sum = vf32_add(sum, vf32_mul(vf32_load_n(d, b->m), x));
     vf32_store_n(s->out + r * s->out_stride + b->column, sum, b->m);
 }
 
-void QR_KERNEL(state_channels)(const struct qr_scan *s, const float *rates, const float *d)
+QR_INLINE void channels_block(const struct qr_scan *s, const struct block b, const float *rates,
+                              const float *d)
+{
+    for (size_t r = 0; r < s->n_rows; r++) {
+        prefetch_row(s, &b, r);
+        channels_row(s, &b, rates + b.column, d + b.column, r);
+    }
+}
+
+/* ---- All columns */
+
+enum recurrence { OUTER, DELTA, CHANNELS };
+
+/* rates, d: of CHANNELS */
+QR_INLINE void run_block(enum recurrence kind, const struct qr_scan *s, const struct block b,
+                         const float *rates, const float *d)
+{
+    if (b.form == STATE_SCRATCH)
+        scratch_load(s, &b);
+    if (kind == OUTER)
+        outer_block(s, b);
+    else if (kind == DELTA)
+        delta_block(s, b);
+    else
+        channels_block(s, b, rates, d);
+    if (b.form == STATE_SCRATCH)
+        scratch_store(s, &b);
+}
+
+QR_INLINE void run_blocks(enum recurrence kind, const struct qr_scan *s, const float *rates,
+                          const float *d, enum state_form form)
 {
     const size_t n = s->n_values;
-    for (size_t j = 0; j < n; j += VF32_N) {
-        const struct block b = { s->state + j, j, n - j < VF32_N ? n - j : VF32_N, 1 };
-        for (size_t r = 0; r < s->n_rows; r++) {
-            prefetch_row(s, &b, r);
-            channels_row(s, &b, rates + j, d + j, r);
-        }
-    }
+    size_t j = 0;
+    for (; kind != CHANNELS && j + STATE_COLUMNS <= n; j += STATE_COLUMNS)
+        run_block(kind, s, block_at(s, j, STATE_VECTORS, VF32_N, form), rates, d);
+    for (; j < n; j += VF32_N)
+        run_block(kind, s, block_at(s, j, 1, n - j < VF32_N ? n - j : VF32_N, form), rates, d);
+}
+
+QR_INLINE void run_state(enum recurrence kind, const struct qr_scan *s, const float *rates,
+                         const float *d)
+{
+    if (!s->bf16)
+        run_blocks(kind, s, rates, d, STATE_F32);
+    else if (s->n_rows > 1)
+        run_blocks(kind, s, rates, d, STATE_SCRATCH);
+    else
+        run_blocks(kind, s, rates, d, STATE_BF16);
+}
+
+void QR_KERNEL(state_outer)(const struct qr_scan *s) { run_state(OUTER, s, NULL, NULL); }
+void QR_KERNEL(state_delta)(const struct qr_scan *s) { run_state(DELTA, s, NULL, NULL); }
+void QR_KERNEL(state_channels)(const struct qr_scan *s, const float *rates, const float *d)
+{
+    run_state(CHANNELS, s, rates, d);
 }
 
 void QR_KERNEL(init_recurrent)(struct qr_kernels *k)

@@ -144,8 +144,8 @@ enum { MAX_ROWS = 5 };
 
 struct state_case {
     struct qr_scan scan;
-    float *s, *out; /* of scan, writable */
-    float *copy;    /* of the state before */
+    float *s, *v, *out; /* of scan, writable */
+    float *copy;        /* of the state before */
 };
 
 static size_t pad(struct kc_env *env) { return (size_t)kc_int(env, 0, 3); }
@@ -174,7 +174,8 @@ static void make_state(struct kc_env *env, struct state_case *c, int round)
     memcpy(c->copy, c->s, total * 4);
     a->q = operand(env, rows, a->key_stride, keys, 0.2f);
     a->k = operand(env, rows, a->key_stride, keys, 0.2f);
-    a->v = operand(env, rows, a->value_stride, n, 1);
+    c->v = operand(env, rows, a->value_stride, n, 1);
+    a->v = c->v;
     c->out = a->out = kc_buffer_end(((rows - 1) * a->out_stride + n) * 4);
 }
 
@@ -234,6 +235,123 @@ static bool same_column(struct kc_env *env, const struct state_case *c, size_t j
     return true;
 }
 
+/* ---- bf16: the bits of one row at a time with an f32 state, rounded here after each */
+
+/* A kernel and the arguments that only some have. */
+struct state_kernel {
+    kc_fn fn;
+    const float *rates, *d; /* of channels, else NULL */
+};
+
+static void run_kernel(const struct state_kernel *k, const struct qr_scan *scan)
+{
+    void (*kernel)(const struct qr_scan *);
+    void (*channels)(const struct qr_scan *, const float *, const float *);
+    memcpy(&kernel, &k->fn, sizeof k->fn);
+    memcpy(&channels, &k->fn, sizeof k->fn);
+    if (k->rates)
+        channels(scan, k->rates, k->d);
+    else
+        kernel(scan);
+}
+
+static struct qr_scan row_of(const struct qr_scan *s, size_t t)
+{
+    struct qr_scan row = *s;
+    row.n_rows = 1;
+    row.q += t * s->key_stride;
+    row.k += t * s->key_stride;
+    row.v += t * s->value_stride;
+    row.out += t * s->out_stride;
+    if (s->decay)
+        row.decay += t * s->decay_stride;
+    if (s->dt)
+        row.dt += t * s->dt_stride;
+    return row;
+}
+
+static uint16_t high_half(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
+/* To nearest even; zeros are positive. */
+static float rounded(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    memcpy(&x, &bits, sizeof x);
+    return x == 0 ? 0 : x;
+}
+
+/* Sets the state, which is s or bf16, to the one before, rounded; `tiny`: state and values are
+ * denormals or a little more. */
+static void begin_bf16(struct state_case *c, bool tiny)
+{
+    const struct qr_scan *a = &c->scan;
+    const float scale = tiny ? 1e-38f : 1;
+    for (size_t i = 0; i < a->n_keys; i++)
+        for (size_t j = 0; j < a->n_values; j++) {
+            const size_t at = i * a->state_stride + j;
+            const float x = rounded(c->copy[at] * scale);
+            if (a->bf16)
+                a->bf16[at] = high_half(x);
+            else
+                c->s[at] = x;
+        }
+}
+
+/* The columns of the state. */
+static bool same_bf16(const struct qr_scan *a, const float *state)
+{
+    for (size_t i = 0; i < a->n_keys; i++)
+        for (size_t j = 0; j < a->n_values; j++)
+            if (a->bf16[i * a->state_stride + j] != high_half(state[i * a->state_stride + j]))
+                return false;
+    return true;
+}
+
+static void check_bf16(struct kc_env *env, struct state_case *c, const struct state_kernel *kernel)
+{
+    struct qr_scan *const a = &c->scan;
+    const size_t n_state = a->state_stride * (a->n_keys - 1) + a->n_values,
+                 n_out = (a->n_rows - 1) * a->out_stride + a->n_values;
+    float *want = kc_buffer_end(n_out * 4);
+    uint16_t *stored = kc_buffer_end(n_state * sizeof *stored);
+    const bool tiny = kc_int(env, 0, 3) == 0;
+    for (size_t t = 0; tiny && t < a->n_rows; t++)
+        for (size_t j = 0; j < a->n_values; j++)
+            c->v[t * a->value_stride + j] *= 1e-38f;
+    memset(c->out, 0, n_out * 4);
+    begin_bf16(c, tiny);
+    for (size_t t = 0; t < a->n_rows; t++) {
+        const struct qr_scan row = row_of(a, t);
+        run_kernel(kernel, &row);
+        for (size_t i = 0; i < a->n_keys; i++)
+            for (size_t j = 0; j < a->n_values; j++)
+                c->s[i * a->state_stride + j] = rounded(c->s[i * a->state_stride + j]);
+    }
+    memcpy(want, c->out, n_out * 4);
+    memset(stored, 0, n_state * sizeof *stored);
+    a->bf16 = stored;
+    a->state = kc_buffer_end(n_state * sizeof *a->state);
+    begin_bf16(c, tiny);
+    run_kernel(kernel, a);
+    if (!same_bf16(a, c->s) || memcmp(want, c->out, n_out * 4) != 0)
+        kc_fail(env, "bf16: not the bits of one row at a time, %zu rows of %zu, %zu keys%s",
+                a->n_rows, a->n_values, a->n_keys, tiny ? ", tiny" : "");
+    for (size_t i = 0; i + 1 < a->n_keys; i++)
+        for (size_t j = a->n_values; j < a->state_stride; j++)
+            if (stored[i * a->state_stride + j])
+                kc_fail(env, "wrote behind column %zu of row %zu", a->n_values, i);
+    if (!kc_intact(stored) || !kc_intact(a->state))
+        kc_fail(env, "wrote outside the bf16 state or the scratch, n %zu, %zu keys", a->n_values,
+                a->n_keys);
+}
+
 static void check_outer(struct kc_env *env, kc_fn fn)
 {
     void (*kernel)(const struct qr_scan *);
@@ -264,6 +382,7 @@ static void check_outer(struct kc_env *env, kc_fn fn)
                 return;
         }
         check_outside(env, &c);
+        check_bf16(env, &c, &(struct state_kernel){ .fn = fn });
         kc_release();
     }
 }
@@ -296,6 +415,7 @@ static void check_delta(struct kc_env *env, kc_fn fn)
                 return;
         }
         check_outside(env, &c);
+        check_bf16(env, &c, &(struct state_kernel){ .fn = fn });
         kc_release();
     }
 }
@@ -331,6 +451,7 @@ static void check_channels(struct kc_env *env, kc_fn fn)
                 return;
         }
         check_outside(env, &c);
+        check_bf16(env, &c, &(struct state_kernel){ fn, rates, d });
         kc_release();
     }
 }

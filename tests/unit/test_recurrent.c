@@ -132,15 +132,14 @@ static struct qr_scan scan_of(enum rule rule, bool vector, size_t r, size_t n_ro
 }
 
 /* rates: those of the columns, with the stride of the state. */
-static void call_scan(enum rule rule, const struct qr_scan *scan, uint16_t *stored,
-                      const float *rates, size_t c)
+static void call_scan(enum rule rule, const struct qr_scan *scan, const float *rates, size_t c)
 {
     if (rule == OUTER)
-        qr_scan_outer(scan, stored, kernels);
+        qr_scan_outer(scan, kernels);
     else if (rule == DELTA)
-        qr_scan_delta(scan, stored, kernels);
+        qr_scan_delta(scan, kernels);
     else
-        qr_scan_channels(scan, stored, rates, in.d + c, kernels);
+        qr_scan_channels(scan, rates, in.d + c, kernels);
 }
 
 static void run_scan(enum rule rule, bool vector, size_t step, size_t block,
@@ -152,7 +151,7 @@ static void run_scan(enum rule rule, bool vector, size_t step, size_t block,
             struct qr_scan scan = scan_of(rule, vector, r, step, c, block, out);
             scan.state = s[0] + c;
             scan.state_stride = VALUES;
-            call_scan(rule, &scan, NULL, in.rates[0] + c, c);
+            call_scan(rule, &scan, in.rates[0] + c, c);
         }
 }
 
@@ -183,8 +182,9 @@ static void run_stored(enum rule rule, bool vector, size_t step, float out[ROWS]
         struct qr_scan scan = scan_of(rule, vector, r, step, 0, VALUES, out);
         memset(buffer, 0x7f, sizeof buffer);
         scan.state = buffer;
+        scan.bf16 = stored;
         scan.state_stride = VALUES;
-        call_scan(rule, &scan, stored, in.rates[0], 0);
+        call_scan(rule, &scan, in.rates[0], 0);
     }
 }
 
@@ -198,7 +198,7 @@ static void check_stored(enum rule rule, bool vector)
         struct qr_scan scan = scan_of(rule, vector, r, 1, 0, VALUES, want);
         scan.state = s[0];
         scan.state_stride = VALUES;
-        call_scan(rule, &scan, NULL, in.rates[0], 0);
+        call_scan(rule, &scan, in.rates[0], 0);
         for (size_t i = 0; i < KEYS * VALUES; i++)
             s[i / VALUES][i % VALUES] = f32_of(bf16_of(s[i / VALUES][i % VALUES]));
     }

@@ -134,8 +134,8 @@ void qr_recurrent_short_conv(const struct qr_recurrent *x, const struct quire_te
 
 /* The elements of the state that a work unit advances. */
 struct place {
-    float *state;     /* f32; with bf16 a buffer of the thread */
-    uint16_t *stored; /* bf16, or NULL */
+    float *state;   /* f32; with bf16 scratch of the thread */
+    uint16_t *bf16; /* NULL, or the state as bf16 */
 };
 
 /* first: index of the elements in the state of the layer. */
@@ -165,6 +165,7 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
     const struct place place = place_of(x, run, keys * column, team);
     struct qr_scan scan = {
         .state = place.state,
+        .bf16 = place.bf16,
         .state_stride = n,
         .n_keys = keys,
         .n_values = n,
@@ -185,7 +186,7 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
     if (r->kind == QR_RECURRENT_DELTA) {
         scan.dt = b->beta + run->row * r->n_heads + h;
         scan.dt_stride = r->n_heads;
-        qr_scan_delta(&scan, place.stored, k);
+        qr_scan_delta(&scan, k);
         return;
     }
     if (r->kind == QR_RECURRENT_MAMBA2) {
@@ -193,7 +194,7 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
         scan.dt_stride = x->dt_width;
         scan.d = x->layer->vec[QR_W_REC_D][h];
     }
-    qr_scan_outer(&scan, place.stored, k);
+    qr_scan_outer(&scan, k);
 }
 
 /* Channels [c0, c0 + n) of Mamba-1. */
@@ -207,6 +208,7 @@ static void run_channels(const struct qr_recurrent *x, const struct qr_state_run
     const struct place place = place_of(x, run, r->key_dim * c0, team);
     const struct qr_scan scan = {
         .state = place.state,
+        .bf16 = place.bf16,
         .state_stride = n,
         .n_keys = r->key_dim,
         .n_values = n,
@@ -222,7 +224,7 @@ static void run_channels(const struct qr_recurrent *x, const struct qr_state_run
         .out = b->out + run->row * x->values + c0,
         .out_stride = x->values,
     };
-    qr_scan_channels(&scan, place.stored, x->layer->recurrent.decay + r->key_dim * c0,
+    qr_scan_channels(&scan, x->layer->recurrent.decay + r->key_dim * c0,
                      x->layer->vec[QR_W_REC_D] + c0, x->s->ctx->model->kernels);
 }
 
@@ -268,8 +270,8 @@ static void run_rg_lru(const struct qr_recurrent *x, const struct qr_state_run *
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
     const struct qr_kernels *k = x->s->ctx->model->kernels;
     const struct place place = place_of(x, run, c0, team);
-    if (place.stored)
-        k->dequantize_bf16(place.state, place.stored, 1, n);
+    if (place.bf16)
+        k->dequantize_bf16(place.state, place.bf16, 1, n);
     for (size_t t = 0; t < run->n; t++) {
         const size_t at = (run->row + t) * x->values + c0;
         const float *u = x->values_in + (run->row + t) * x->in_width + c0;
@@ -280,9 +282,9 @@ static void run_rg_lru(const struct qr_recurrent *x, const struct qr_state_run *
             const float in = i[c] * u[c], rest = sqrtf(1 - a[c] * a[c]) * in;
             out[c] = first ? in : a[c] * place.state[c] + rest;
         }
-        if (place.stored) {
-            k->quantize_bf16(place.stored, out, 1, n);
-            k->dequantize_bf16(place.state, place.stored, 1, n);
+        if (place.bf16) {
+            k->quantize_bf16(place.bf16, out, 1, n);
+            k->dequantize_bf16(place.state, place.bf16, 1, n);
         } else {
             memcpy(place.state, out, n * sizeof *out);
         }
