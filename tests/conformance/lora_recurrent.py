@@ -19,6 +19,8 @@ import subprocess
 import sys
 import tempfile
 
+import bamba_gguf
+import golden_gguf
 import tiny_models as tiny
 
 RANK = 4
@@ -26,7 +28,7 @@ GATE = 1e-3  # of logits, in f32
 FOLDERS = ("lfm2", "lfm2_moe", "mamba", "mamba2", "falcon_mamba", "granitemoehybrid", "bamba", "nemotron_h", "falcon_h1",
            "jamba", "qwen3_next", "qwen3_5_text", "kimi_linear", "minimax", "olmo_hybrid", "recurrent_gemma", "rwkv")
 FILES = {"qwen3_5_text": "bf16", "qwen3_next": "bf16", "lfm2": "bf16", "mamba": "bf16", "granitemoehybrid": "bf16",
-         "kimi_linear": "bf16"}
+         "kimi_linear": "bf16", "bamba": None}  # None: the reference data has no file
 REFUSED_FILES = {"falcon_h1": "f32"}  # factors are multiplied into the weights
 MODULE = re.compile(r".*layers\.\d+\.(mixer|mamba|linear_attn|conv|temporal_block|self_attn)\.\w+$"
                     r"|.*blocks\.\d+\.(attention|feed_forward)\.\w+$")
@@ -37,7 +39,7 @@ GGUF = {"linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_ga
         "mamba.in_proj": "ssm_in", "mamba.out_proj": "ssm_out", "mixer.in_proj": "ssm_in", "mixer.out_proj": "ssm_out",
         "mixer.x_proj": "ssm_x", "mixer.dt_proj": "ssm_dt", "conv.in_proj": "shortconv.in_proj",
         "conv.out_proj": "shortconv.out_proj", "self_attn.f_a_proj": "ssm_f_a", "self_attn.f_b_proj": "ssm_f_b",
-        "self_attn.b_proj": "ssm_beta"}
+        "self_attn.b_proj": "ssm_beta", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k"}
 TYPES = {0: ("f", 4), 30: ("H", 2)}  # of GGUF: f32, bf16
 
 
@@ -230,6 +232,14 @@ def refused(check):
     return run
 
 
+def gguf_file(goldens, name, kind, work):
+    if kind:
+        return os.path.join(goldens, "gguf_2026", f"{name}-{kind}.gguf")
+    path = os.path.join(work, "source.gguf")
+    golden_gguf.convert("granitehybrid", os.path.join(goldens, name), path, bamba_gguf.metadata, bamba_gguf.gguf_tensors)
+    return path
+
+
 def main():
     command = sys.argv[1]
     shared = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "..", "shared")
@@ -243,8 +253,8 @@ def main():
         checks += [(refused(check), name, kind) for name, kind in REFUSED_FILES.items()]
     failed, rng = False, random.Random(1)
     for check, name, kind in checks:
-        path = [os.path.join(goldens, "gguf_2026", f"{name}-{kind}.gguf")] if kind else []
         with tempfile.TemporaryDirectory() as work:
+            path = [] if check is check_folder else [gguf_file(goldens, name, kind, work)]
             passed, result, said = check(command, os.path.join(goldens, name), work, rng, *path)
         print("ok  " if passed else "FAIL", name, result)
         if not passed:

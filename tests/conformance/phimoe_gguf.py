@@ -5,16 +5,12 @@
 Writes the folder of the reference data as a GGUF file, with the keys and tensor names of published files, and checks
 its logits with quire-eval.
 
-usage: phimoe_gguf.py QUIRE_EVAL FOLDER       exit 77 (skipped) without the folder
+usage: phimoe_gguf.py QUIRE_EVAL FOLDER [OPTION...]      exit 77 (skipped) without the folder
 """
-import json
-import os
 import re
-import subprocess
 import sys
-import tempfile
 
-from gemma3n_gguf import F32, STR, U32, read_safetensors, write_gguf
+from golden_gguf import F32, U32, check, layer_name, sizes, stacked
 
 GLOBAL = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "lm_head": "output"}
 LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
@@ -23,48 +19,32 @@ LAYER = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_att
 EXPERT = {"w1": "ffn_gate_exps", "w2": "ffn_down_exps", "w3": "ffn_up_exps"}
 
 
-def gguf_tensors(tensors):
+def gguf_tensors(tensors, _):
     out, stacks = {}, {}
     for name, (shape, data) in tensors.items():
         plain, kind = name.rsplit(".", 1)
-        layer = re.match(r"model\.layers\.(\d+)\.(.*)", plain)
-        expert = layer and re.match(r"block_sparse_moe\.experts\.(\d+)\.(w\d)", layer[2])
+        layer = layer_name(plain)
+        expert = layer and re.match(r"block_sparse_moe\.experts\.(\d+)\.(w\d)", layer[1])
         if expert:
-            stacks.setdefault(f"blk.{layer[1]}.{EXPERT[expert[2]]}.weight", {})[int(expert[1])] = (shape, data)
+            stacks.setdefault(f"blk.{layer[0]}.{EXPERT[expert[2]]}.weight", {})[int(expert[1])] = (shape, data)
         elif layer:
-            out[f"blk.{layer[1]}.{LAYER[layer[2]]}.{kind}"] = (shape, data)
+            out[f"blk.{layer[0]}.{LAYER[layer[1]]}.{kind}"] = (shape, data)
         else:
             out[f"{GLOBAL[plain]}.{kind}"] = (shape, data)
     for name, parts in stacks.items():
-        out[name] = ([len(parts)] + parts[0][0], b"".join(parts[e][1] for e in sorted(parts)))
+        out[name] = stacked(parts)
     return out
 
 
 def metadata(c):
-    return [("block_count", U32, c["num_hidden_layers"]), ("context_length", U32, c["max_position_embeddings"]),
-            ("rope.scaling.original_context_length", U32, c["max_position_embeddings"]),
-            ("embedding_length", U32, c["hidden_size"]), ("feed_forward_length", U32, c["intermediate_size"]),
-            ("attention.head_count", U32, c["num_attention_heads"]),
+    return [*sizes(c), ("rope.scaling.original_context_length", U32, c["max_position_embeddings"]),
+            ("feed_forward_length", U32, c["intermediate_size"]),
             ("attention.head_count_kv", U32, c["num_key_value_heads"]),
-            ("attention.layer_norm_rms_epsilon", F32, c["rms_norm_eps"]), ("attention.sliding_window", U32, 0),
+            ("attention.sliding_window", U32, 0),
             ("rope.dimension_count", U32, c["hidden_size"] // c["num_attention_heads"]),
             ("rope.freq_base", F32, c["rope_parameters"]["rope_theta"]),
             ("expert_count", U32, c["num_local_experts"]), ("expert_used_count", U32, c["num_experts_per_tok"])]
 
 
-def main():
-    quire_eval, folder = sys.argv[1:]
-    if not os.path.isdir(folder):
-        print("skipped: no reference data at", folder)
-        return 77
-    with open(os.path.join(folder, "config.json"), encoding="utf-8") as f:
-        config = json.load(f)
-    keys = [("general.architecture", STR, "phimoe")] + [("phimoe." + k, t, v) for k, t, v in metadata(config)]
-    with tempfile.TemporaryDirectory() as scratch:
-        path = os.path.join(scratch, "phimoe.gguf")
-        write_gguf(path, keys, gguf_tensors(read_safetensors(os.path.join(folder, "model.safetensors"))))
-        return subprocess.run([quire_eval, "golden", "--threads", "1", "--gguf", path, folder], check=False).returncode
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(check("phimoe", metadata, gguf_tensors))

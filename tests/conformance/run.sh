@@ -96,7 +96,7 @@ families) # further families, and the older style of config.json of all families
         older_style "$scratch" "$f"
         check "$eval" golden "${common[@]}" "$scratch/$f"
     done
-    for f in gemma3n_text phimoe; do
+    for f in gemma3n_text phimoe llama4_text; do
         ! command -v python3 >/dev/null || check "$(dirname "$0")/${f%_text}_gguf.py" "$eval" "$golden/$f"
     done
     renamed "$scratch" qwen2 seed_oss -e '/max_window_layers\|use_sliding_window/d' -e 's/"hidden_size"/"head_dim": 16, &/'
@@ -126,6 +126,7 @@ recurrent) # both styles of config.json, GGUF files, and the same bits for every
             [ ! -e "$file" ] || check "$eval" golden "${common[@]}" --gguf "$file" "$golden/$f"
         done
     done
+    ! command -v python3 >/dev/null || check "$(dirname "$0")/bamba_gguf.py" "$eval" "$golden/bamba" "${common[@]}"
     for f in $families_bf16_states; do check "$eval" golden "${common[@]}" --bf16-states "$golden/$f"; done
     ;;
 native)

@@ -65,12 +65,14 @@ class Model:
     rope_dim: rotated elements of a head; theta: the base; pairs: interleaved in the folder
     no_rope, windows: layer numbers; scores see `WINDOW` keys in windows
     alibi: ALiBi instead of RoPE; layers: their number
-    qk: None, "head" (one weight vector for all heads), "heads" (one per head); qk_late: after RoPE
+    qk: None, "head" (one weight vector for all heads), "heads" (one per head), "unit" (no weights, behind RoPE, in
+    layers with RoPE); qk_late: after RoPE
     bias: projections with a bias, of "qkvo"
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert), "softmax" (two shared
-    experts) or "alone" (softmax, none); mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
+    experts), "alone" (softmax, none) or "input" (the best one, whose sigmoid multiplies its input, and a shared
+    expert); moe_step: in every n-th layer; n_experts: their number; mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
     mtp_gguf: the name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
     unit_head: rows of the LM head are divided by their lengths; the folder repeats the vocabulary, its rows of the
@@ -86,6 +88,7 @@ class Model:
         self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
         self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
+        self.n_experts, self.moe_step = EXPERTS, 1
         self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
@@ -110,7 +113,7 @@ class Model:
     def add_mlp(self, hf, blk, suffix, ffn, expert=None):
         for part, shape in (("gate", [ffn, HIDDEN]), ("up", [ffn, HIDDEN]), ("down", [HIDDEN, ffn])):
             name = f"{blk}ffn_{part}{suffix}.weight"
-            self.w.add(f"{hf}{part}_proj.weight", name if expert is None else (name, EXPERTS), shape)
+            self.w.add(f"{hf}{part}_proj.weight", name if expert is None else (name, self.n_experts), shape)
 
     def fill_attention(self, hf, blk):
         w = self.w
@@ -122,7 +125,7 @@ class Model:
                 self.add_norm(f"{hf}mlp.ffn_sub_norm", f"{blk}ffn_sub_norm", FFN)
             if part in self.bias:
                 w.add(f"{hf}self_attn.{part}_proj.bias", f"{blk}attn_{gguf}.bias", [rows], 0, 0.3)
-        for part, n in (("q", HEADS), ("k", KV_HEADS)) if self.qk else ():
+        for part, n in (("q", HEADS), ("k", KV_HEADS)) if self.qk in ("head", "heads") else ():
             shape = [HEAD] if self.qk == "head" else [n, HEAD]
             w.add(f"{hf}self_attn.{part}_norm.weight", f"{blk}attn_{part}_norm.weight", shape, 1, 0.5)
 
@@ -141,13 +144,13 @@ class Model:
                 self.add_norm(f"{hf}input_layernorm", f"{blk}attn_norm")
             if self.block == "pre":
                 self.add_norm(f"{hf}post_attention_layernorm", f"{blk}{self.gguf_ffn_norm}")
-            if self.moe and i >= self.dense:
-                w.add(f"{hf}mlp.gate.weight", f"{blk}ffn_gate_inp.weight", [EXPERTS, HIDDEN])
+            if self.has_experts(i):
+                w.add(f"{hf}mlp.gate.weight", f"{blk}ffn_gate_inp.weight", [self.n_experts, HIDDEN])
                 if self.moe == "sigmoid":
                     w.add(f"{hf}mlp.gate.e_score_correction_bias", f"{blk}exp_probs_b.bias", [EXPERTS], 0, 0.3)
-                for e in range(EXPERTS):
+                for e in range(self.n_experts):
                     self.add_mlp(f"{hf}mlp.experts.{e}.", blk, "_exps", EXPERT_FFN, e)
-                shared = EXPERT_FFN if self.moe == "sigmoid" else 2 * EXPERT_FFN
+                shared = 2 * EXPERT_FFN if self.moe == "softmax" else EXPERT_FFN
                 if self.moe != "alone":
                     self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", shared)
             else:
@@ -182,6 +185,8 @@ class Model:
             weight = weight if self.qk == "head" else weight[h * HEAD:(h + 1) * HEAD]
             return (tiny.rms_norm if self.norm == "rms" else tiny.layer_norm)(v, weight)
         plain = self.alibi or layer in self.no_rope
+        if self.qk == "unit":
+            return x if plain else tiny.rms_norm(self.rotate(x, position), [1] * HEAD)
         turned = (lambda v: v) if plain else lambda v: self.rotate(v, position)
         return norm(turned(x)) if self.qk_late else turned(norm(x))
 
@@ -216,8 +221,15 @@ class Model:
         groups = sorted(range(GROUPS), key=lambda g: -best_two[g])[:TOP_GROUPS]
         return sorted((e for g in groups for e in range(g * size, (g + 1) * size)), key=lambda e: -choice[e])[:TOP_K]
 
+    def has_experts(self, layer):
+        return self.moe and layer >= self.dense and (layer + 1) % self.moe_step == 0
+
     def experts(self, hf, x):
         logits = tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x)
+        if self.moe == "input":
+            best = max(range(self.n_experts), key=lambda e: logits[e])
+            out = self.mlp(f"{hf}mlp.experts.{best}.", [v / (1 + math.exp(-logits[best])) for v in x])
+            return tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), out)
         sigmoid = self.moe == "sigmoid"
         scores = [1 / (1 + math.exp(-s)) if sigmoid else math.exp(s) for s in logits]
         chosen = self.grouped(hf, scores) if sigmoid else sorted(range(EXPERTS), key=lambda e: -scores[e])[:TOP_K]
@@ -227,7 +239,7 @@ class Model:
 
     def feed_forward(self, layer, x):
         hf = f"model.layers.{layer}."
-        return self.experts(hf, x) if self.moe and layer >= self.dense else self.mlp(f"{hf}mlp.", x)
+        return self.experts(hf, x) if self.has_experts(layer) else self.mlp(f"{hf}mlp.", x)
 
     def layer(self, i, xs):
         hf, residual = f"model.layers.{i}.", self.scales[1]

@@ -44,14 +44,15 @@ def gate_up(tensors):
 def stacked_experts(tensors):
     """All experts of a layer as two tensors, [experts][in][out]; gate and up are halves of the outputs."""
     transposed = lambda values, rows, columns: [values[r * columns + c] for c in range(columns) for r in range(rows)]
-    for i in range(LAYERS):
-        hf, both, down = f"model.layers.{i}.mlp.experts.", [], []
-        for e in range(EXPERTS):
+    for first in [n for n in tensors if n.endswith("mlp.experts.0.gate_proj.weight")]:
+        hf, both, down = first.removesuffix("0.gate_proj.weight"), [], []
+        experts = sum(n.startswith(hf) for n in tensors) // 3
+        for e in range(experts):
             gate, up, last = (tensors.pop(f"{hf}{e}.{part}_proj.weight")[1] for part in ("gate", "up", "down"))
             both += transposed(gate + up, 2 * EXPERT_FFN, HIDDEN)
             down += transposed(last, HIDDEN, EXPERT_FFN)
-        tensors[f"{hf}gate_up_proj"] = ([EXPERTS, HIDDEN, 2 * EXPERT_FFN], both)
-        tensors[f"{hf}down_proj"] = ([EXPERTS, EXPERT_FFN, HIDDEN], down)
+        tensors[f"{hf}gate_up_proj"] = ([experts, HIDDEN, 2 * EXPERT_FFN], both)
+        tensors[f"{hf}down_proj"] = ([experts, EXPERT_FFN, HIDDEN], down)
     return tensors
 
 
@@ -85,7 +86,30 @@ VL_CONFIG = {"head_dim": HEAD, "rope_scaling": {"rope_type": "default", "mrope_i
 VL_KEYS = [("attention.key_length", GGUF_U32, HEAD), ("attention.value_length", GGUF_U32, HEAD),
            ("rope.dimension_sections", tiny.GGUF_ARRAY, [2, 1, 1, 0]), ("n_deepstack_layers", GGUF_U32, 3)]
 
+# Llama 4: chunks of 8192 tokens, so that prompts are within one
+LLAMA4 = renamed(("mlp.gate.weight", "feed_forward.router.weight"), ("mlp.shared_experts.", "feed_forward.shared_expert."),
+                 ("mlp.", "feed_forward."))
+
+
+def llama4(experts, step, **options):
+    return Model("llama4_text", pairs=True, no_rope=(3,), moe="input", moe_step=step, n_experts=experts, dense=0,
+                 gguf="llama4", folder=lambda t: LLAMA4(stacked_experts(t)), **options,
+                 config={"intermediate_size": EXPERT_FFN, "intermediate_size_mlp": FFN, "head_dim": HEAD,
+                         "num_local_experts": experts, "num_experts_per_tok": 1, "interleave_moe_layer_step": step,
+                         "use_qk_norm": "qk" in options},
+                 keys=[("interleave_moe_layer_step", GGUF_U32, step), ("expert_count", GGUF_U32, experts),
+                       ("expert_used_count", GGUF_U32, 1), ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)])
+
+
 MODELS = (
+    lambda: llama4(EXPERTS, 1, qk="unit"),
+    lambda: llama4(128, 2),  # files have no key for the norm: those with 128 experts have none
+    lambda: Model("llama4_text", pairs=True, qk="unit", gguf="llama4", folder=LLAMA4,  # MobileLLM
+                  config={"intermediate_size": 3, "intermediate_size_mlp": FFN, "num_local_experts": 0, "head_dim": HEAD,
+                          "attention_chunk_size": None, "layer_types": ["full_attention"] * LAYERS,
+                          "no_rope_layers": [1] * LAYERS},
+                  keys=[("attention.sliding_window", GGUF_U32, 0), ("interleave_moe_layer_step", GGUF_U32, 0),
+                        ("expert_feed_forward_length", GGUF_U32, FFN)]),
     lambda: Model("smollm3", no_rope=(3,), gguf="smollm3", gguf_pairs=True),
     lambda: Model("smollm3", no_rope=(0, 2), config={"no_rope_layers": [0, 1, 0, 1]}),
     lambda: Model("exaone4", block="output", qk="head", windows=WINDOWED, no_rope=(3,), gguf="exaone4",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_recurrent_gguf.c - recurrent layers in GGUF metadata: which layers, and sizes that do not
- * fit. */
+ * fit; heads of Bamba, of which a part rotates. */
 #include "test_gguf_model.h"
 
 /* Keys of Mamba-2 layers with 8 heads of 16; one more replaces or adds a key. */
@@ -144,12 +144,73 @@ static void bad_layers(void **state)
             QUIRE_E_FORMAT, "must list 4");
 }
 
+enum { N_BAMBA = 7 };
+
+/* Bamba: heads of 16 elements, of which `dim` rotate, with one more key. */
+static quire_status read_bamba(uint32_t dim, const struct entry *extra, struct qr_model_config *c,
+                               struct quire_error *err)
+{
+    struct entry keys[N_BAMBA + 1] = {
+        { "granitehybrid.rope.dimension_count", QR_GGUF_U32, dim, NULL },
+        { "granitehybrid.ssm.conv_kernel", QR_GGUF_U32, 4, NULL },
+        { "granitehybrid.ssm.inner_size", QR_GGUF_U32, 128, NULL },
+        { "granitehybrid.ssm.state_size", QR_GGUF_U32, 16, NULL },
+        { "granitehybrid.ssm.time_step_rank", QR_GGUF_U32, 8, NULL },
+        { "granitehybrid.ssm.group_count", QR_GGUF_U32, 1, NULL },
+        { "granitehybrid.rope.scaling.finetuned", QR_GGUF_BOOL, 1, NULL },
+    };
+    static const struct entry_tensor tensors[] = { { "blk.0.ssm_conv1d.weight", 8, 1 },
+                                                   { "blk.0.ffn_up.weight", 8, 1 } };
+    if (extra)
+        keys[N_BAMBA] = *extra;
+    return make_with_tensors("granitehybrid", keys, N_BAMBA + !!extra, tensors, 2, c, err);
+}
+
+static void interleaved_heads(void **state)
+{
+    (void)state;
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, read_bamba(8, NULL, &c, &err));
+    assert_int_equal(c.rope[0].kind, QR_ROPE_NEOX);
+    assert_int_equal(c.rope[0].dim, 16);
+    assert_int_equal(c.rope[0].scaling, QR_ROPE_SCALING_FREQ_FACTORS);
+    for (uint32_t i = 0; i < 8; i++)
+        assert_true(c.rope[0].factors_short[i] == (i % 2 == 0 ? 1 : 1e30f));
+    qr_model_config_free(&c);
+    assert_status(QUIRE_OK, read_bamba(16, NULL, &c, &err)); /* whole heads rotate */
+    assert_int_equal(c.rope[0].kind, QR_ROPE_INTERLEAVED);
+    assert_int_equal(c.rope[0].dim, 16);
+    qr_model_config_free(&c);
+    static const struct {
+        uint32_t dim;
+        quire_status status;
+        const char *text;
+    } cases[] = {
+        { 0, QUIRE_E_FORMAT, "rotary dimensions" },
+        { 7, QUIRE_E_UNSUPPORTED, "rope.dimension_count is 7" },
+        { 10, QUIRE_E_UNSUPPORTED, "rope.dimension_count is 10" },
+        { 18, QUIRE_E_FORMAT, "rotary dimensions" },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_status(cases[i].status, read_bamba(cases[i].dim, NULL, &c, &err));
+        assert_non_null(strstr(err.msg, cases[i].text));
+    }
+    const struct entry scaled = { "granitehybrid.rope.scale_linear", QR_GGUF_F32, 4, NULL };
+    assert_status(QUIRE_E_UNSUPPORTED, read_bamba(8, &scaled, &c, &err));
+    assert_non_null(strstr(err.msg, "together with RoPE scaling"));
+    const struct entry none = { "granitehybrid.rope.scaling.type", QR_GGUF_STRING, 0, "none" };
+    assert_status(QUIRE_OK, read_bamba(8, &none, &c, &err));
+    qr_model_config_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(layers_by_tensors),
         cmocka_unit_test(bad_sizes),
         cmocka_unit_test(bad_layers),
+        cmocka_unit_test(interleaved_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

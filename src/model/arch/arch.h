@@ -224,14 +224,21 @@ struct qr_arch {
     enum qr_rope_kind gguf_rope;
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;
-    bool gguf_mtp;                  /* block_count includes nextn_predict_layers */
-    uint32_t gguf_no_rope_interval; /* every n-th layer has no RoPE; 0: all have */
-    bool gguf_silu;                 /* the activation is SiLU without hidden_activation */
-    bool gguf_minicpm;              /* factors of MiniCPM where the file has none */
-    bool gguf_scaled_embedding;     /* as scaled_embedding */
-    bool gguf_parallel_by_norms;    /* the block is hf_parallel_block where ffn_norm is missing */
-    bool gguf_rope_if_finetuned;    /* RoPE only if rope.scaling.finetuned is true */
-    bool gguf_yarn_no_truncate;     /* YaRN's correction range is not rounded */
+    bool gguf_mtp; /* block_count includes nextn_predict_layers */
+    /* every n-th layer has no RoPE, with rope_in_windows_only if there are windows; 0: all have */
+    uint32_t gguf_no_rope_interval;
+    bool gguf_silu;              /* the activation is SiLU without hidden_activation */
+    bool gguf_minicpm;           /* factors of MiniCPM where the file has none */
+    bool gguf_scaled_embedding;  /* as scaled_embedding */
+    bool gguf_parallel_by_norms; /* the block is hf_parallel_block where ffn_norm is missing */
+    bool gguf_rope_if_finetuned; /* RoPE only if rope.scaling.finetuned is true */
+    bool gguf_yarn_no_truncate;  /* YaRN's correction range is not rounded */
+    /* The converter interleaves the halves of whole heads, even if only a part of them rotates */
+    bool gguf_interleaved_heads;
+    /* interleave_moe_layer_step says which layers have experts; their size has no default */
+    bool gguf_moe_step;
+    /* models with this many experts have no norm of queries and keys; 0: none */
+    uint32_t gguf_no_qk_norm_experts;
     bool gguf_local_rope;           /* windowed layers have no RoPE scaling */
     float gguf_local_theta;         /* their freq_base_swa by default; 0: freq_base */
     float gguf_altup_coef_clip;     /* see qr_altup_config; the files have no key for it */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bamba.c - Bamba: Mamba-2, attention with partial rotary embedding, dense feed-forward. The GGUF
- * converter permutes rows for full rotary embedding, so its files are not supported. */
+/* bamba.c - Bamba: Mamba-2, attention with partial rotary embedding, dense feed-forward. Its GGUF
+ * files are read by granitemoehybrid.c. */
 #include "model/arch/arch.h"
 #include "model/arch/recurrent_names.h"
 
@@ -35,6 +35,8 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+static const struct qr_name_rule gguf_names[] = { QR_NAMES_GGUF_MAMBA2, { 0 } }; /* of adapters */
+
 static const struct qr_recurrent_arch recurrent = {
     .config = { .kind = QR_RECURRENT_MAMBA2, .output = QR_RECURRENT_OUT_GATE_NORM },
     .mixer = QR_MIXER_RECURRENT,
@@ -56,4 +58,6 @@ const struct qr_arch qr_arch_bamba = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
 };

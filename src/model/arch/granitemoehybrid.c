@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* granitemoehybrid.c - Granite 4: Mamba-2 and some attention layers, experts with a shared one, or
- * the shared one alone. */
+ * the shared one alone. GGUF files of Bamba are of this family, too. */
 #include "model/arch/arch.h"
 #include "model/arch/recurrent_names.h"
 
@@ -74,6 +74,7 @@ const struct qr_arch qr_arch_granitemoehybrid = {
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED,
     .gguf_rope_if_finetuned = true,
+    .gguf_interleaved_heads = true,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,
 };

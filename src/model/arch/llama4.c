@@ -47,6 +47,7 @@ static const struct qr_name_rule names[] = {
 const struct qr_arch qr_arch_llama4 = {
     .name = "llama4",
     .hf_types = { "llama4_text" },
+    .gguf_archs = { "llama4" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
@@ -54,6 +55,7 @@ const struct qr_arch qr_arch_llama4 = {
     .hf_qk_norm_key = "use_qk_norm",
     .chunked_windows = true,
     .rope_in_windows_only = true,
+    .rope_without_windows = true,
     .window_period = 4,
     .has_moe = true,
     .moe = { .gating = QR_GATING_SIGMOID, .weight_on_input = true, .n_shared = 1 },
@@ -67,4 +69,11 @@ const struct qr_arch qr_arch_llama4 = {
     .hf_aliases = aliases,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_window = QR_WINDOW_PERIODIC,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .gguf_no_rope_interval = 4,
+    .gguf_no_qk_norm_experts = 128, /* Maverick; the files have no key for use_qk_norm */
+    .gguf_moe_step = true,
+    .gguf_names = qr_names_gguf,
 };

@@ -14,6 +14,7 @@
 #include "model/config/gguf_rope.h"
 #include "model/config/gguf_tokens.h"
 #include "model/config/gguf_unknown.h"
+#include "model/config/gguf_windows.h"
 #include "model/config/gguf_xielu.h"
 #include "model/config/limits.h"
 #include "model/config/validate.h"
@@ -105,77 +106,11 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
     return s->arch->mla ? read_mla(s) : QUIRE_OK;
 }
 
-/* ---- Sliding windows */
-
-/* The pattern is a period or an array of one bool per layer. Older files have none: the family
- * defines it. */
-static quire_status is_windowed(const struct qr_gguf_source *s, uint32_t layer, bool *out)
-{
-    static const char key[] = "attention.sliding_window_pattern";
-    char name[QR_GGUF_KEY_MAX];
-    enum qr_gguf_type type;
-    const bool first = s->arch->gguf_window == QR_WINDOW_PERIODIC_FIRST;
-    uint32_t period =
-        first || s->arch->gguf_window == QR_WINDOW_PERIODIC ? s->arch->window_period : 0;
-    qr_gguf_source_key(s, key, name);
-    const bool has = qr_gguf_value_type(s->g, name, &type);
-    if (has && type == QR_GGUF_ARRAY) {
-        struct qr_gguf_array arr;
-        int64_t flag;
-        /* GCOVR_EXCL_BR_LINE: the type was checked. */
-        QR_TRY(qr_gguf_get_array(s->g, name, &arr, s->err));
-        const bool per_layer = qr_gguf_source_per_layer(s, arr.count);
-        if (per_layer && qr_gguf_array_bool(&arr, layer, out))
-            return QUIRE_OK;
-        if (per_layer && qr_gguf_array_i64(&arr, layer, &flag) && (flag == 0 || flag == 1)) {
-            *out = flag == 1;
-            return QUIRE_OK;
-        }
-        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools or 0 and 1",
-                       name, s->cfg->n_layers);
-    }
-    QR_TRY(qr_gguf_get_u32_or(s->g, name, period, &period, s->err));
-    *out = (has || s->arch->gguf_window != QR_WINDOW_NONE) &&
-           (period == 0 || (layer + !first) % period != 0);
-    return QUIRE_OK;
-}
-
-static quire_status read_windows(const struct qr_gguf_source *s)
-{
-    struct qr_model_config *cfg = s->cfg;
-    uint32_t window;
-    bool windowed;
-    QR_TRY(qr_gguf_source_u32_or(s, "attention.sliding_window", 0, &window));
-    /* GCOVR_EXCL_BR_LINE: no encoder has chunked windows. */
-    if (window && !cfg->causal && !s->arch->chunked_windows)
-        window = window / 2 + 1; /* the key counts both directions */
-    for (uint32_t i = 0; window && i < cfg->n_layers; i++) {
-        QR_TRY(is_windowed(s, i, &windowed));
-        if (windowed) {
-            cfg->layers[i].window = window;
-            cfg->layers[i].chunked = s->arch->chunked_windows;
-        }
-    }
-    if (window && window < cfg->context_length && s->arch->gguf_window == QR_WINDOW_NONE &&
-        !qr_gguf_source_has(s, "attention.sliding_window_pattern"))
-        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
-                       "%s.attention.sliding_window is %u, but family %s has no windows", s->prefix,
-                       window, s->arch->name);
-    qr_model_config_set_ropes(cfg, s->arch, window != 0);
-    for (uint32_t i = 0, n = s->arch->gguf_no_rope_interval; n && i < cfg->n_layers; i++)
-        if ((i + 1) % n == 0)
-            cfg->layers[i].rope = QR_LAYER_NO_ROPE;
-    return QUIRE_OK;
-}
-
 /* ---- Scales and flags */
 
-static float hf_default(const struct qr_arch *arch, const char *key, bool in_use)
+static float default_cap(const struct qr_gguf_source *s, const char *key, bool in_use)
 {
-    for (const struct qr_hf_default *d = arch->hf_defaults; in_use && d && d->key; d++)
-        if (strcmp(d->key, key) == 0)
-            return (float)d->value;
-    return 0;
+    return in_use ? qr_gguf_source_default(s, key) : 0;
 }
 
 static quire_status read_scales(const struct qr_gguf_source *s)
@@ -198,10 +133,10 @@ static quire_status read_scales(const struct qr_gguf_source *s)
     if (cfg->attention_scale == 0 && width) /* some writers store 0 for the default */
         cfg->attention_scale = (float)(1 / sqrt(width));
     QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
-                                 hf_default(arch, "attn_logit_softcapping", arch->attn_softcap),
+                                 default_cap(s, "attn_logit_softcapping", arch->attn_softcap),
                                  &cfg->attention_softcap));
     return qr_gguf_source_f32_or(s, "final_logit_softcapping",
-                                 hf_default(arch, "final_logit_softcapping", arch->final_softcap),
+                                 default_cap(s, "final_logit_softcapping", arch->final_softcap),
                                  &cfg->final_softcap);
 }
 
@@ -406,7 +341,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
         QR_TRY(read_activation(s));
     QR_TRY(qr_gguf_read_xielu(s));
     QR_TRY(qr_gguf_read_rope(s));
-    QR_TRY(read_windows(s));
+    QR_TRY(qr_gguf_read_windows(s));
     QR_TRY(qr_gguf_read_layer_sizes(s));
     read_flags(s);
     QR_TRY(qr_gguf_read_compress(s));

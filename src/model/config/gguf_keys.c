@@ -6,6 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/arch/names.h"
 #include <stdio.h>
+#include <string.h>
 
 void qr_gguf_source_key(const struct qr_gguf_source *s, const char *key, char out[QR_GGUF_KEY_MAX])
 {
@@ -66,6 +67,14 @@ quire_status qr_gguf_source_bool_or(const struct qr_gguf_source *s, const char *
     char name[QR_GGUF_KEY_MAX];
     qr_gguf_source_key(s, key, name);
     return qr_gguf_get_bool_or(s->g, name, dflt, out, s->err);
+}
+
+float qr_gguf_source_default(const struct qr_gguf_source *s, const char *key)
+{
+    for (const struct qr_hf_default *d = s->arch->hf_defaults; d && d->key; d++)
+        if (strcmp(d->key, key) == 0)
+            return (float)d->value;
+    return 0;
 }
 
 bool qr_gguf_source_has_role(const struct qr_gguf_source *s, enum qr_weight_role role,

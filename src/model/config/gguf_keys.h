@@ -34,6 +34,10 @@ quire_status qr_gguf_source_bool_or(const struct qr_gguf_source *s, const char *
 quire_status qr_gguf_source_str_or(const struct qr_gguf_source *s, const char *key,
                                    const char *dflt, struct qr_gguf_str *out);
 
+/* The family's default for a key of config.json, or 0: the value of files that have no key for
+ * it. */
+float qr_gguf_source_default(const struct qr_gguf_source *s, const char *key);
+
 /* Whether an array of n elements has one per layer; layers behind the last one may count, too. */
 bool qr_gguf_source_per_layer(const struct qr_gguf_source *s, uint64_t n);
 

@@ -9,9 +9,12 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
 {
     struct qr_moe_config *m = &s->cfg->moe;
     QR_TRY(qr_gguf_source_u32(s, "expert_used_count", &m->top_k));
-    QR_TRY(qr_gguf_source_u32_or(s, "expert_feed_forward_length", s->cfg->layers[0].ffn_size,
-                                 &m->ffn_size));
-    QR_TRY(qr_gguf_source_u32_or(s, "expert_shared_count", 0, &m->n_shared));
+    if (s->arch->gguf_moe_step)
+        QR_TRY(qr_gguf_source_u32(s, "expert_feed_forward_length", &m->ffn_size));
+    else
+        QR_TRY(qr_gguf_source_u32_or(s, "expert_feed_forward_length", s->cfg->layers[0].ffn_size,
+                                     &m->ffn_size));
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_shared_count", m->n_shared, &m->n_shared));
     if (m->n_shared > QR_CONFIG_MAX_EXPERTS || m->ffn_size > QR_CONFIG_MAX_FFN)
         return qr_fail(s->err, QUIRE_E_FORMAT, "%s: %u shared experts of size %u", s->prefix,
                        m->n_shared, m->ffn_size);
@@ -58,6 +61,22 @@ static quire_status read_routing(const struct qr_gguf_source *s)
     return qr_gguf_source_u32_or(s, "expert_group_used_count", m->n_groups, &m->topk_groups);
 }
 
+/* Compares the MoE layers with the key that says which layers these are. */
+static quire_status check_step(const struct qr_gguf_source *s)
+{
+    uint32_t step;
+    QR_TRY(qr_gguf_source_u32(s, "interleave_moe_layer_step", &step));
+    for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
+        const bool moe = step && (i + 1) % step == 0;
+        if (moe != s->cfg->layers[i].moe)
+            return qr_fail(s->err, QUIRE_E_FORMAT,
+                           "metadata key %s.interleave_moe_layer_step %u says that layer %u %s "
+                           "experts, its tensors do not",
+                           s->prefix, step, i, moe ? "has" : "has no");
+    }
+    return QUIRE_OK;
+}
+
 /* A layer with a router is an MoE layer; the others are dense. */
 quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
 {
@@ -86,5 +105,7 @@ quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
     cfg->moe.correction = corrected;
     cfg->moe.expert_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_UP_BIAS, first);
     cfg->moe.group_top2 = cfg->moe.correction;
-    return QUIRE_OK;
+    if (cfg->moe.n_experts == s->arch->gguf_no_qk_norm_experts)
+        cfg->qk_norm = QR_QK_NORM_NONE;
+    return s->arch->gguf_moe_step ? check_step(s) : QUIRE_OK;
 }

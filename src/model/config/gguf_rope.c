@@ -138,7 +138,9 @@ static quire_status read_local_rope(const struct qr_gguf_source *s)
     struct qr_model_config *cfg = s->cfg;
     const struct qr_rope_config *r = &cfg->rope[0];
     struct qr_rope_config *local = &cfg->rope[1];
-    const bool has_window = qr_gguf_source_has(s, "attention.sliding_window");
+    /* chunks have a default size */
+    const bool has_window =
+        qr_gguf_source_has(s, "attention.sliding_window") || s->arch->chunked_windows;
     float theta = s->arch->gguf_local_theta > 0 ? s->arch->gguf_local_theta : (float)r->theta;
     QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base_swa", theta, &theta));
     *local = *r;
@@ -168,6 +170,33 @@ static quire_status split_rope(const struct qr_gguf_source *s)
     };
     r[1].theta = (double)theta;
     s->cfg->n_rope = 2;
+    return QUIRE_OK;
+}
+
+/* Rows of q and k whose converter interleaved the halves of whole heads, of which the first r->dim
+ * elements rotate: element i of the model is element 2i of the file, its pairs (i, i + dim / 2) are
+ * (2i, 2i + dim). These are every other pair of a NeoX rotation of 2 dim elements. */
+static quire_status rotate_even(const struct qr_gguf_source *s, struct qr_rope_config *r)
+{
+    const float still = 1e30f; /* divisor of the frequencies of the other pairs */
+    if (r->scaling != QR_ROPE_SCALING_NONE)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.rope.dimension_count is %u of %u together with RoPE scaling", s->prefix,
+                       r->dim, s->cfg->head_dim);
+    if (r->dim % 2 != 0 || r->dim > s->cfg->head_dim / 2)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.rope.dimension_count is %u; all %u elements of a head or an even number "
+                       "up to half of them are supported",
+                       s->prefix, r->dim, s->cfg->head_dim);
+    float *divisors = qr_arena_alloc(&s->cfg->memory, r->dim, sizeof *divisors);
+    if (!divisors)
+        return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for RoPE frequencies");
+    for (uint32_t i = 0; i < r->dim; i++)
+        divisors[i] = i % 2 == 0 ? 1 : still;
+    r->kind = QR_ROPE_NEOX;
+    r->dim *= 2;
+    r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
+    r->factors_short = divisors;
     return QUIRE_OK;
 }
 
@@ -201,5 +230,7 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
             r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
     }
     cfg->n_rope = 1;
+    if (s->arch->gguf_interleaved_heads && r->dim && r->dim < cfg->head_dim)
+        QR_TRY(rotate_even(s, r));
     return s->arch->shared_key_value ? split_rope(s) : read_local_rope(s);
 }

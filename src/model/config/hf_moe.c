@@ -307,6 +307,18 @@ static quire_status read_dense(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* Size of the dense layers where intermediate_size is that of the experts. */
+static quire_status read_dense_layers(const struct qr_hf_source *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    uint32_t dense = cfg->layers[0].ffn_size;
+    bool has;
+    QR_TRY(qr_hf_u32_opt(h, "intermediate_size_mlp", &dense, &has));
+    for (uint32_t i = 0; has && i < cfg->n_layers; i++)
+        cfg->layers[i].ffn_size = dense;
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_moe(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -317,15 +329,11 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
         return QUIRE_OK;
     QR_TRY(read_sizes(h, cfg->layers[0].ffn_size));
     if (cfg->moe.n_experts == 0)
-        return h->arch->hf_shared_is_dense ? read_dense(h) : QUIRE_OK;
+        return h->arch->hf_shared_is_dense ? read_dense(h) : read_dense_layers(h);
     QR_TRY(qr_hf_u32_opt(h, "num_nextn_predict_layers", &cfg->n_mtp_layers, &has));
     QR_TRY(read_shared(h));
     QR_TRY(read_routing(h));
     QR_TRY(mark_moe_layers(h));
     QR_TRY(read_sparsemixer(h));
-    uint32_t dense = cfg->layers[0].ffn_size;
-    QR_TRY(qr_hf_u32_opt(h, "intermediate_size_mlp", &dense, &has));
-    for (uint32_t i = 0; has && i < cfg->n_layers; i++)
-        cfg->layers[i].ffn_size = dense;
-    return QUIRE_OK;
+    return read_dense_layers(h);
 }

@@ -245,11 +245,13 @@ static size_t permuted_column(const struct qr_adapter_build *b, const struct qr_
 }
 
 /* The row of the file's matrix, before slicing, for row o of the model's. The two kinds of RoPE
- * rotate pairs (i, i + d/2) and (2i, 2i + 1) of a head. */
+ * rotate pairs (i, i + d/2) and (2i, 2i + 1) of a head. Where a part of a head rotates, the
+ * converter orders the rows of all of it so. */
 static size_t permuted_row(const struct qr_adapter_build *b, const struct qr_lora_target *t,
                            size_t o)
 {
     const struct qr_model_config *c = b->adapter->model->config;
+    const struct qr_weights *w = b->adapter->model->weights;
     if (b->retile && (t->role == QR_W_REC_V || t->role == QR_W_REC_Z))
         return retiled(b, o, c->recurrent.value_dim);
     if (b->retile && (t->role == QR_W_REC_BETA || t->role == QR_W_REC_DT))
@@ -257,7 +259,8 @@ static size_t permuted_row(const struct qr_adapter_build *b, const struct qr_lor
     if (!b->permute || (t->role != QR_W_ATTN_Q && t->role != QR_W_ATTN_K))
         return o;
     const size_t d = c->layers[t->layer].head_dim, head = o / d * d, i = o % d;
-    if (c->rope[0].kind == QR_ROPE_INTERLEAVED) /* the file has (i, i + d/2) */
+    if ((w->dir ? w->arch->hf_rope : w->arch->gguf_rope) == QR_ROPE_INTERLEAVED)
+        /* the file has (i, i + d/2) */
         return head + i / 2 + (i % 2) * (d / 2);
     return head + (i < d / 2 ? 2 * i : 2 * (i - d / 2) + 1);
 }

@@ -56,7 +56,7 @@ static quire_status check_family(struct qr_adapter_build *b, struct quire_error 
                        "general.architecture is \"%.*s\", the model is of family %s",
                        (int)(name.size < 40 ? name.size : 40), name.data, own->name);
     const enum qr_rope_kind rope = m->weights->dir ? own->hf_rope : own->gguf_rope;
-    b->permute = m->config->n_rope && rope != arch->gguf_rope;
+    b->permute = rope && arch->gguf_rope && rope != arch->gguf_rope;
     b->retile = m->weights->dir && own->recurrent && own->recurrent->gguf_tiled_heads;
     if (m->weights->dir && own->hf_falcon_h1)
         return qr_adapter_refuse_scaled(own->name, err);
