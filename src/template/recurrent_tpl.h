@@ -9,8 +9,9 @@
 #include "template/common_tpl.h"
 #include <string.h>
 
-/* Vectors of a column block: their sums are independent chains, which hide the latency of fma. */
-enum { STATE_VECTORS = 4, STATE_COLUMNS = STATE_VECTORS * VF32_N };
+/* Vectors of a column block: their sums are independent chains, which hide the latency of fma. With
+ * 16 registers two of a bf16 state, whose rounding needs some for itself. */
+enum { STATE_VECTORS = 4, STATE_BF16_VECTORS = (int)VF32_REGS < 32 ? 2 : STATE_VECTORS };
 
 /* Distance of the prefetch of queries, keys and values, in rows; 2 is the least at which the next
  * row of the delta rule, whose keys are read with the current one, has arrived. */
@@ -84,7 +85,7 @@ void QR_KERNEL(sigmoid_mul)(float *gate, const float *x, float a, size_t n)
     }
 }
 
-/* ---- States. A column block is STATE_VECTORS whole vectors, or one that may be partial. All rows
+/* ---- States. A column block is several whole vectors, or one that may be partial. All rows
  * pass over one block before the next, so that its state stays in L1. */
 
 /* Where a block advances its state, and how. */
@@ -451,10 +452,11 @@ QR_INLINE void run_block(enum recurrence kind, const struct qr_scan *s, const st
 QR_INLINE void run_blocks(enum recurrence kind, const struct qr_scan *s, const float *rates,
                           const float *d, enum state_form form)
 {
-    const size_t n = s->n_values;
+    const int vectors = form == STATE_F32 ? STATE_VECTORS : STATE_BF16_VECTORS;
+    const size_t n = s->n_values, columns = (size_t)vectors * VF32_N;
     size_t j = 0;
-    for (; kind != CHANNELS && j + STATE_COLUMNS <= n; j += STATE_COLUMNS)
-        run_block(kind, s, block_at(s, j, STATE_VECTORS, VF32_N, form), rates, d);
+    for (; kind != CHANNELS && j + columns <= n; j += columns)
+        run_block(kind, s, block_at(s, j, vectors, VF32_N, form), rates, d);
     for (; j < n; j += VF32_N)
         run_block(kind, s, block_at(s, j, 1, n - j < VF32_N ? n - j : VF32_N, form), rates, d);
 }
