@@ -125,9 +125,9 @@ static void channels_row(const struct qr_scan *a, const float *rates, const floa
     for (size_t i = 0; i < a->n_keys; i++, s += a->state_stride, rates += a->state_stride)
         for (size_t j = 0; j < a->n_values; j++) {
             const float y = dt[j] * rates[j];
-            const float sum = qr_fmaf(b[i], dt[j] * x[j], expf(y > 88 ? 88 : y) * s[j]);
-            out[j] = qr_fmaf(c[i], sum, out[j]);
-            s[j] = state_round(sum, a);
+            const float next = qr_fmaf(b[i], dt[j] * x[j], expf(y > 88 ? 88 : y) * s[j]);
+            out[j] = qr_fmaf(c[i], next, out[j]);
+            s[j] = state_round(next, a);
         }
     for (size_t j = 0; j < a->n_values; j++)
         out[j] += d[j] * x[j];

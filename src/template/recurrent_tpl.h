@@ -9,8 +9,8 @@
 #include "template/common_tpl.h"
 #include <string.h>
 
-/* Vectors of a column block: their sums are independent chains, which hide the latency of fma. With
- * 16 registers two of a bf16 state, whose rounding needs some for itself. */
+/* Vectors of a column block: their sums are independent chains, which hide the latency of fma. Two
+ * of a bf16 state where there are 16 registers, of which the rounding takes some. */
 enum { STATE_VECTORS = 4, STATE_BF16_VECTORS = (int)VF32_REGS < 32 ? 2 : STATE_VECTORS };
 
 /* Distance of the prefetch of queries, keys and values, in rows; 2 is the least at which the next

@@ -314,6 +314,24 @@ static bool same_bf16(const struct qr_scan *a, const float *state)
     return true;
 }
 
+/* A NaN that integer rounding would turn into -0 stays NaN, in its column alone. */
+static void check_bf16_nan(struct kc_env *env, struct state_case *c,
+                           const struct state_kernel *kernel)
+{
+    const struct qr_scan *a = &c->scan;
+    const uint32_t all_ones = 0x7fffffff;
+    begin_bf16(c, false);
+    memcpy(c->v, &all_ones, sizeof all_ones);
+    run_kernel(kernel, a);
+    for (size_t i = 0; i < a->n_keys; i++)
+        for (size_t j = 0; j < a->n_values; j++) {
+            const bool nan = (a->bf16[i * a->state_stride + j] & 0x7fff) > 0x7f80;
+            if (nan != (j == 0))
+                kc_fail(env, "bf16: NaN in v[0], state of key %zu, column %zu is%s NaN", i, j,
+                        nan ? "" : " not");
+        }
+}
+
 static void check_bf16(struct kc_env *env, struct state_case *c, const struct state_kernel *kernel)
 {
     struct qr_scan *const a = &c->scan;
@@ -350,6 +368,7 @@ static void check_bf16(struct kc_env *env, struct state_case *c, const struct st
     if (!kc_intact(stored) || !kc_intact(a->state))
         kc_fail(env, "wrote outside the bf16 state or the scratch, n %zu, %zu keys", a->n_values,
                 a->n_keys);
+    check_bf16_nan(env, c, kernel);
 }
 
 static void check_outer(struct kc_env *env, kc_fn fn)
