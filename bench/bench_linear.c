@@ -103,7 +103,8 @@ static quire_status open_product(struct product *p, const struct bench_options *
         s = qr_onednn_create(NULL, &p->onednn, err);
     if (s != QUIRE_OK)
         return s;
-    if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8, max_m, k, &view_bytes))
+    if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8 | QR_ACT_Q8_SUMS, max_m, k,
+                      &view_bytes))
         return QUIRE_E_LIMIT;
     p->n_copies = bench_cold_bytes(o) / bytes + 1;
     p->copies = calloc(p->n_copies, sizeof *p->copies);
@@ -222,8 +223,9 @@ static int measure(struct product *p, struct bench_table *t, const struct bench_
     struct bench_timing timing;
     double error, with_rounding;
     p->m = m;
-    qr_act_init(&p->act, qr_linear_act_forms(p->copies[0], compute, p->kernels), p->x, p->k, m,
-                p->k, p->views);
+    qr_act_init(&p->act,
+                qr_linear_act_forms(p->copies[0], compute, p->kernels, p->machine->n_threads), p->x,
+                p->k, m, p->k, p->views);
     p->args = (struct qr_linear_args){
         .w = p->copies[0], .x = &p->act, .out = p->out, .out_stride = p->n, .compute = compute
     };

@@ -5,6 +5,7 @@
 void qr_init_linear_avx2(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, quantize_act_q8, avx2);
+    qr_init_sum_tables_avx2(k);
     QR_SET_KERNEL(k, linear_f32_f32, avx2);
     QR_SET_KERNEL(k, linear_f32_f16, avx2);
     QR_SET_KERNEL(k, linear_f32_bf16, avx2);

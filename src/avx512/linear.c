@@ -5,6 +5,7 @@
 void qr_init_linear_avx512(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, quantize_act_q8, avx512);
+    qr_init_sum_tables_avx512(k);
     QR_SET_KERNEL(k, linear_f32_f32, avx512);
     QR_SET_KERNEL(k, linear_f32_f16, avx512);
     QR_SET_KERNEL(k, linear_f32_bf16, avx512);

@@ -36,7 +36,13 @@ struct qr_kernels {
      * most QR_MAX_ATTN_ROWS; and of a tile of heads of up to 128, whose queries and accumulators
      * fit in L2. */
     int attn_register_rows, attn_call_rows, attn_tile_rows;
-    bool native_bf16_reads_f32;           /* see QR_KERNELS_LINEAR */
+    bool native_bf16_reads_f32; /* see QR_KERNELS_LINEAR */
+    /* Fills sum_table_bytes for each of n_blocks blocks of activations: tables with which
+     * linear_q8_q1_0 of this level multiplies one row. 64-byte aligned; a multiple of 64, at most
+     * QR_SUM_TABLE_BYTES. NULL and 0 where the kernel reads none. A thread that computes fewer
+     * outputs than sum_tables_min_outputs multiplies in less time. */
+    void (*sum_tables)(uint8_t *tables, const struct qr_q8_block *q, size_t n_blocks);
+    size_t sum_table_bytes, sum_tables_min_outputs;
     enum qr_cpu_streams followed_streams; /* they are prefetched once per line */
     struct {
 #define X(ret, name, params) const char *name;
@@ -63,7 +69,8 @@ QR_KERNELS(X)
     void qr_init_recurrent_##level(struct qr_kernels *k);                                          \
     void qr_init_kv_##level(struct qr_kernels *k);                                                 \
     void qr_init_attn_##level(struct qr_kernels *k);                                               \
-    void qr_init_linear_##level(struct qr_kernels *k);
+    void qr_init_linear_##level(struct qr_kernels *k);                                             \
+    void qr_init_sum_tables_##level(struct qr_kernels *k);
 QR_LEVELS(QR_DECLARE_INIT, )
 
 #endif

@@ -69,6 +69,7 @@ enum {
     QR_FLOAT_PANEL_ROWS = 64, /* of f32, f16 and bf16 panels */
     QR_GROUP_K = 256,
     QR_BLOCK_K = 32,
+    QR_SUM_TABLE_BYTES = 448, /* largest tables of sums of a block of activations */
 };
 
 enum qr_scale_kind {
@@ -317,6 +318,8 @@ struct qr_linear_kernel_args {
     const struct qr_q8_block *q;
     size_t q_stride;        /* blocks */
     const float *half_sums; /* two per block of q */
+    /* linear_q8_q1_0 with m = 1: tables of the blocks of q, or NULL: products */
+    const uint8_t *sum_tables;
 };
 
 /* linear_f32_*: weights converted exactly to f32, acc = fma(x, w, acc) (N4).

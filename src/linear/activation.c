@@ -9,6 +9,7 @@
 enum {
     ALIGN = 64,
     SLICE_K = 256, /* values per work unit of qr_act_convert_part */
+    Q8_BYTES = sizeof(struct qr_q8_block) + 2 * sizeof(float), /* of a block */
 };
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -32,9 +33,10 @@ static size_t bf16_f32_stride(size_t k) { return odd_stride(k, 16); }
 bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
 {
     size_t values, total = 0;
-    /* with k padded more than in any form, all forms together take less than 8 bytes per value */
-    if (k > SIZE_MAX - 128 || !qr_mul_size(m, round_up(k, 64) + 64, &values) ||
-        values > SIZE_MAX / 8)
+    /* with k padded more than in any form, all forms together take less than 8 bytes per value, and
+     * the tables of a row less than 16 */
+    if (k > SIZE_MAX / 64 || !qr_mul_size(m, round_up(k, 64) + 64, &values) ||
+        values > SIZE_MAX / 16)
         return false;
     if ((forms & QR_ACT_Q8) && k % QR_BLOCK_K != 0)
         return false;
@@ -43,7 +45,9 @@ bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
     if (forms & QR_ACT_BF16_F32)
         total += m * bf16_f32_stride(k) * sizeof(float);
     if (forms & QR_ACT_Q8)
-        total += m * (k / QR_BLOCK_K) * (sizeof(struct qr_q8_block) + 2 * sizeof(float));
+        total += m * (k / QR_BLOCK_K) * Q8_BYTES;
+    if (forms & QR_ACT_Q8_SUMS)
+        total = round_up(total, ALIGN) + k / QR_BLOCK_K * QR_SUM_TABLE_BYTES;
     *bytes = round_up(total, ALIGN);
     return true;
 }
@@ -68,6 +72,8 @@ void qr_act_init(struct qr_act *act, unsigned forms, const float *x, size_t x_st
         act->q_stride = k / QR_BLOCK_K;
         act->half_sums = (float *)(void *)(act->q + m * act->q_stride);
     }
+    if (forms & QR_ACT_Q8_SUMS && m == 1)
+        act->sum_tables = p + round_up(act->q_stride * Q8_BYTES, ALIGN);
 }
 
 struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
@@ -116,6 +122,9 @@ void qr_act_convert_slice(const struct qr_act *act, const struct qr_kernels *ker
     if (act->forms & QR_ACT_Q8) {
         const size_t b = i * act->q_stride + k0 / QR_BLOCK_K;
         kernels->quantize_act_q8(act->q + b, act->half_sums + 2 * b, x, n / QR_BLOCK_K);
+        if (act->sum_tables)
+            kernels->sum_tables(act->sum_tables + b * kernels->sum_table_bytes, act->q + b,
+                                n / QR_BLOCK_K);
     }
 }
 

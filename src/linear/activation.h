@@ -11,6 +11,7 @@ enum qr_act_form {
     QR_ACT_Q8 = 1 << 2,       /* int8 per 32 values with an f32 scale; k is a multiple of 32 */
     QR_ACT_DENSE = 1 << 3,    /* modifies BF16: no padding against cache set conflicts (oneDNN) */
     QR_ACT_BF16_F32 = 1 << 4, /* the values of BF16 as f32, for CPUs without bf16 products */
+    QR_ACT_Q8_SUMS = 1 << 5,  /* modifies Q8: with the sum_tables of a single row */
 };
 
 /* m rows of k values, converted once per step for all weights that read them. Each row is converted
@@ -25,8 +26,9 @@ struct qr_act {
     float *bf16_f32;        /* NULL without BF16_F32 */
     size_t bf16_f32_stride; /* floats, even */
     struct qr_q8_block *q;
-    size_t q_stride;  /* blocks */
-    float *half_sums; /* two per block of q */
+    size_t q_stride;     /* blocks */
+    float *half_sums;    /* two per block of q */
+    uint8_t *sum_tables; /* of the blocks of q; NULL without Q8_SUMS, or if m is not 1 */
 };
 
 /* Computes the bytes that the forms of up to m rows need, a multiple of 64. False when k does not

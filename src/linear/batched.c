@@ -4,12 +4,19 @@
 #include "base/checked.h"
 #include "base/threads.h"
 
+/* Forms of the rows of one head, whose few outputs one thread computes. */
+static unsigned head_forms(const struct qr_packed *w, enum quire_compute compute,
+                           const struct qr_kernels *kernels)
+{
+    return qr_linear_act_forms(w, compute, kernels, 1) & ~(unsigned)QR_ACT_Q8_SUMS;
+}
+
 bool qr_batched_act_bytes(const struct qr_packed *w, enum quire_compute compute,
                           const struct qr_kernels *kernels, size_t n_heads, size_t n_rows,
                           size_t *bytes)
 {
     size_t one;
-    return qr_act_bytes(qr_linear_act_forms(w, compute, kernels), n_rows, w->k, &one) &&
+    return qr_act_bytes(head_forms(w, compute, kernels), n_rows, w->k, &one) &&
            qr_mul_size(one, n_heads, bytes);
 }
 
@@ -18,7 +25,7 @@ static struct qr_act head_rows(const struct qr_batched_args *a, const struct qr_
                                size_t head)
 {
     const struct qr_packed *w = a->w[head];
-    const unsigned forms = qr_linear_act_forms(w, a->compute, kernels);
+    const unsigned forms = head_forms(w, a->compute, kernels);
     struct qr_act act;
     size_t bytes = 0;
     (void)qr_act_bytes(forms, a->n_rows, w->k, &bytes); /* fits: the memory exists */

@@ -44,13 +44,24 @@ enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute
     return type == QR_WEIGHT_F16 || (f && qr_panel_is_float(*f)) ? QR_ACT_F32 : QR_ACT_Q8;
 }
 
+/* Whether one row of activations may multiply w by tables of sums. */
+static bool has_one_bit_codes(const struct qr_packed *w)
+{
+    const struct qr_panel_format *f = qr_weight_panel_format(w->type);
+    return f && f->low_bits == 1;
+}
+
 unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute,
-                             const struct qr_kernels *kernels)
+                             const struct qr_kernels *kernels, uint32_t n_threads)
 {
     if (w->order)
         return QR_ACT_F32;
     const enum qr_act_form form = qr_linear_act_form(w->type, compute, kernels);
-    return w->onednn && form != QR_ACT_F32 ? QR_ACT_BF16 | QR_ACT_DENSE : form;
+    if (w->onednn && form != QR_ACT_F32)
+        return QR_ACT_BF16 | QR_ACT_DENSE;
+    const bool tables = form == QR_ACT_Q8 && has_one_bit_codes(w) && kernels->sum_tables &&
+                        w->n / n_threads >= kernels->sum_tables_min_outputs;
+    return tables ? QR_ACT_Q8 | QR_ACT_Q8_SUMS : form;
 }
 
 quire_status qr_linear_check(const struct qr_linear_args *args, const struct qr_kernels *kernels,
@@ -74,8 +85,8 @@ quire_status qr_linear_check(const struct qr_linear_args *args, const struct qr_
     if (qr_linear_unpacks(args->w, args->compute) &&
         (!args->unpacked || args->unpacked->bytes < qr_unpacked_bytes(args->w->k)))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: no memory for an unpacked panel");
-    const unsigned forms = qr_linear_act_forms(args->w, args->compute, kernels);
-    if (!(args->x->forms & forms & ~(unsigned)QR_ACT_DENSE))
+    const unsigned forms = qr_linear_act_forms(args->w, args->compute, kernels, 1);
+    if (!(args->x->forms & forms & ~(unsigned)(QR_ACT_DENSE | QR_ACT_Q8_SUMS)))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: x lacks the activation form that weights of type %s read",
                        qr_weight_type_info(args->w->type)->name);
@@ -149,7 +160,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         a.x_bf16 = x->bf16 + b->i0 * x->bf16_stride;
         a.x_bf16_stride = x->bf16_stride;
     }
-    if (qr_linear_act_forms(w, args->compute, kernels) == QR_ACT_BF16_F32) {
+    if (qr_linear_act_forms(w, args->compute, kernels, 1) == QR_ACT_BF16_F32) {
         a.x = x->bf16_f32 + b->i0 * x->bf16_f32_stride;
         a.x_stride = x->bf16_f32_stride;
     }
@@ -157,6 +168,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
         a.q = x->q + b->i0 * x->q_stride;
         a.q_stride = x->q_stride;
         a.half_sums = x->half_sums + 2 * b->i0 * x->q_stride;
+        a.sum_tables = x->sum_tables;
     }
     if (qr_linear_unpacks(w, args->compute)) {
         run_unpacked(args, b, &a, kernels);
@@ -175,7 +187,7 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
 enum {
     /* Up to this many rows (skinny GEMM) the granule is one panel, which balances the load best.
      * With more rows, the register tile of quantized weights spans two panels, and a granule of one
-     * would leave half of it unused. */
+     * would leave half of it unused; so do sums from tables. */
     SKINNY_GEMM_MAX_ROWS = 8,
     /* More units per thread reduce load imbalance at the end of a stage. */
     UNITS_PER_THREAD = 16,
@@ -194,7 +206,8 @@ size_t qr_linear_granule(const struct qr_packed *w, size_t m, enum quire_compute
 {
     if (qr_linear_unpacks(w, compute))
         return QR_FLOAT_PANEL_ROWS;
-    const bool two = w->panel_rows == QR_PANEL_ROWS && m > SKINNY_GEMM_MAX_ROWS;
+    const bool two = (w->panel_rows == QR_PANEL_ROWS && m > SKINNY_GEMM_MAX_ROWS) ||
+                     (m == 1 && has_one_bit_codes(w));
     return two ? 2 * w->panel_rows : w->panel_rows;
 }
 

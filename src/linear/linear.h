@@ -34,9 +34,10 @@ struct qr_linear_args {
 /* The activation form that the kernels of a weight type read. */
 enum qr_act_form qr_linear_act_form(enum qr_weight_type type, enum quire_compute compute,
                                     const struct qr_kernels *kernels);
-/* That form for this weight, with the layout its backend (quire's kernels or oneDNN) requires. */
+/* That form for this weight, with the layout its backend (quire's kernels or oneDNN) requires and
+ * what n_threads threads that divide its outputs read besides. */
 unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compute,
-                             const struct qr_kernels *kernels);
+                             const struct qr_kernels *kernels, uint32_t n_threads);
 
 /* QUIRE_E_INVALID_ARG, with the name of the argument that does not fit the others. For set-up time:
  * the functions below check nothing. */

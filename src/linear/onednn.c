@@ -142,8 +142,8 @@ static quire_status set_up(struct trial *t, enum qr_weight_type type, size_t k)
     QR_TRY(qr_onednn_create(t->allocator, &t->onednn, NULL));
     QR_TRY(qr_packed_create(type, TRIAL_N, k, t->allocator, &t->ours, NULL));
     QR_TRY(qr_packed_create_onednn(t->onednn, type, TRIAL_N, k, t->allocator, &t->theirs, NULL));
-    const unsigned forms = qr_linear_act_forms(t->theirs, QUIRE_COMPUTE_NATIVE, t->kernels) |
-                           qr_linear_act_forms(t->ours, QUIRE_COMPUTE_NATIVE, t->kernels);
+    const unsigned forms = qr_linear_act_forms(t->theirs, QUIRE_COMPUTE_NATIVE, t->kernels, 1) |
+                           qr_linear_act_forms(t->ours, QUIRE_COMPUTE_NATIVE, t->kernels, 1);
     if (!qr_act_bytes(forms, TRIAL_M, k, &t->act_bytes))
         return QUIRE_E_LIMIT;
     t->x = qr_alloc(t->allocator, TRIAL_N * k,

@@ -7,6 +7,9 @@
  * and unpack it in registers, LINEAR_Q8_SKINNY_ROWS at a time; for more rows linear_q8_gemm unpacks
  * a group of weights once for up to LINEAR_Q8_M rows. Accumulators are in memory between groups. */
 #include "template/linear_q8_gemm_tpl.h"
+#if defined(SUM_TABLES)
+#include "template/linear_sums_tpl.h"
+#endif
 
 /* ---- skinny GEMM */
 
@@ -213,6 +216,13 @@ QR_INLINE void linear_q8_chunk(struct qr_panel_format f, const struct qr_linear_
 {
     const size_t panels = (a->n + QR_PANEL_ROWS - 1) / QR_PANEL_ROWS;
     size_t j = 0;
+#if defined(SUM_TABLES)
+    if (f.low_bits == 1 && a->m == 1 && a->sum_tables)
+        for (size_t n; (n = (panels - j) / 2) > 0; j += 2 * n) {
+            n = n < LINEAR_SUMS_PAIRS ? n : LINEAR_SUMS_PAIRS;
+            linear_sums_pairs(f, a, j * QR_PANEL_ROWS, n);
+        }
+#endif
     if (m > linear_q8_skinny_max(f))
         for (; j + LINEAR_Q8_PANELS <= panels; j += LINEAR_Q8_PANELS)
             linear_q8_gemm(f, a, i0, m, j * QR_PANEL_ROWS);

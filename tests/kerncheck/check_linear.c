@@ -340,6 +340,31 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
     return true;
 }
 
+/* Checks that sums from tables have the bits of products, row by row. */
+static void check_sum_tables(struct kc_env *env, const struct problem *p, linear_kernel *kernel)
+{
+    const struct qr_linear_kernel_args *a = &p->a;
+    const size_t blocks = a->k / 32;
+    if (p->mode != MODE_Q8 || p->type != QR_WEIGHT_Q1_0 || !env->k->sum_tables)
+        return;
+    uint8_t *tables = kc_buffer_end(blocks * env->k->sum_table_bytes);
+    float *out = kc_buffer_end(a->n * sizeof *out);
+    for (size_t i = 0; i < a->m && !env->failures; i++) {
+        struct qr_linear_kernel_args row = *a;
+        row.m = 1;
+        row.q = a->q + i * a->q_stride;
+        row.half_sums = a->half_sums + 2 * i * a->q_stride;
+        row.out = out;
+        row.sum_tables = tables;
+        env->k->sum_tables(tables, row.q, blocks);
+        kernel(&row);
+        if (!kc_same_bits(out, a->out + i * a->out_stride, a->n))
+            kc_fail(env, "row %zu differs with tables of sums, n %zu k %zu", i, a->n, a->k);
+    }
+    if (!kc_intact(tables) || !kc_intact(out))
+        kc_fail(env, "wrote outside the tables or out, n %zu k %zu", a->n, a->k);
+}
+
 /* Calls the kernel without the form of bf16 activations that it must not read. */
 static void call(const struct kc_env *env, enum mode mode, linear_kernel *kernel,
                  struct qr_linear_kernel_args a)
@@ -362,8 +387,8 @@ static void check_kernel(struct kc_env *env, enum qr_weight_type type, enum mode
         call(env, mode, kernel, p.a);
         if (check_values(env, &p) && !kc_intact(p.a.out))
             kc_fail(env, "wrote outside out, n %zu", p.a.n);
-        if (!env->failures)
-            (void)check_bits(env, &p, kernel);
+        if (!env->failures && check_bits(env, &p, kernel))
+            check_sum_tables(env, &p, kernel);
         kc_release();
     }
 }

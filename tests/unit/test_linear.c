@@ -88,12 +88,12 @@ static void multiply(const struct qr_packed *w, const float *x, size_t m, const 
                      float *out)
 {
     struct qr_act act;
-    const unsigned form = qr_linear_act_form(w->type, compute, kernels);
+    const unsigned forms = qr_linear_act_forms(w, compute, kernels, team);
     size_t bytes;
-    assert_true(qr_act_bytes(form, m, w->k, &bytes));
+    assert_true(qr_act_bytes(forms, m, w->k, &bytes));
     void *memory = aligned_alloc(64, bytes + 64);
     assert_non_null(memory);
-    qr_act_init(&act, form, x, w->k, m, w->k, memory);
+    qr_act_init(&act, forms, x, w->k, m, w->k, memory);
     for (uint32_t rank = 0; rank < team; rank++)
         qr_act_convert_part(&act, kernels, &(struct quire_team){ .rank = rank, .size = team });
     const struct qr_linear_args args = {
@@ -232,7 +232,7 @@ static void unpacked_panels_do_not_mix(void **state)
     float *x = random_rows(M, K), *out = random_rows(M, N), *want[2];
     struct qr_act act;
     size_t bytes;
-    const unsigned forms = qr_linear_act_forms(w[0], QUIRE_COMPUTE_THROUGHPUT, best());
+    const unsigned forms = qr_linear_act_forms(w[0], QUIRE_COMPUTE_THROUGHPUT, best(), 1);
     assert_true(qr_act_bytes(forms, M, K, &bytes));
     void *form = aligned_alloc(64, bytes);
     uint8_t *memory = aligned_alloc(64, 2 * qr_unpacked_bytes(K));
@@ -352,7 +352,8 @@ static void bf16_weights_read_rounded_rows(void **state)
 static void forms_stay_in_their_memory(void **state)
 {
     (void)state;
-    const unsigned forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8;
+    const unsigned sums = best()->sum_tables ? QR_ACT_Q8_SUMS : 0,
+                   forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8 | sums;
     for (size_t m = 0; m < 4; m++)
         for (size_t k = 32; k <= 320; k += 32) {
             size_t bytes;
@@ -381,6 +382,7 @@ static void forms_stay_in_their_memory(void **state)
                 assert_int_equal(memory[bytes + i], 0x5a);
             assert_int_equal(act.bf16_stride % 64, 32); /* an odd number of cache lines */
             assert_int_equal(act.bf16_f32_stride % 32, 16);
+            assert_int_equal(act.sum_tables != NULL, sums && m == 1);
             qr_act_init(&act, forms | QR_ACT_DENSE, x, k + 5, m, k, memory);
             assert_int_equal(act.bf16_stride, k);
             free(memory);
@@ -395,6 +397,7 @@ static void act_bytes_rejects_bad_sizes(void **state)
     assert_false(qr_act_bytes(QR_ACT_Q8, 1, 33, &bytes));
     assert_false(qr_act_bytes(QR_ACT_BF16, SIZE_MAX / 4, 64, &bytes));
     assert_false(qr_act_bytes(QR_ACT_BF16, 1, SIZE_MAX, &bytes));
+    assert_false(qr_act_bytes(QR_ACT_Q8 | QR_ACT_Q8_SUMS, 1, SIZE_MAX / 32, &bytes));
     assert_int_equal(bytes, 7);
     assert_true(qr_act_bytes(QR_ACT_F32, 100, 33, &bytes));
     assert_int_equal(bytes, 0);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* linear_q8.c - int8 activations times quantized weights for avx2_vnni, on VPDPBUSD. */
+#include "simd/sum_tables_avx2.h"
 #include "simd/vec_avx2.h"
 #define QR_ISA         avx2_vnni
 #define LINEAR_Q8_ROWS 4

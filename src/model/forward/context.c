@@ -99,24 +99,47 @@ static unsigned act_forms(const struct quire_model *m, size_t k)
     return QR_ACT_F32 | bf16 | (k % QR_BLOCK_K ? 0 : QR_ACT_Q8);
 }
 
+/* QR_ACT_Q8_SUMS if a weight of the model reads it, else 0. */
+static unsigned sum_forms(const struct quire_model *m)
+{
+    unsigned forms = 0;
+    for (uint32_t i = 0; i <= qr_model_total_layers(m->config); i++) {
+        const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
+        for (int r = 0; r < QR_W_N_ROLES; r++) {
+            const struct qr_packed *w = layer->experts[r] ? layer->experts[r][0] : layer->mat[r];
+            forms |= w ? qr_linear_act_forms(w, m->compute, m->kernels, 1) : 0;
+        }
+    }
+    return forms & QR_ACT_Q8_SUMS;
+}
+
+/* Bytes of an activation object of weights with k columns, if their forms suit k. sums: of
+ * sum_forms. */
+static size_t input_bytes(const struct quire_model *m, size_t rows, size_t k, unsigned sums)
+{
+    const unsigned forms = act_forms(m, k);
+    size_t bytes = 0;
+    (void)qr_act_bytes(forms & QR_ACT_Q8 ? forms | sums : forms, rows, k, &bytes);
+    return bytes;
+}
+
 /* Bytes of the largest activation object of any matmul of the model: layer_rows rows for layers,
  * head_rows for the matrices outside them; gate: of those that read ctx->gate, or of the others. */
 static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t head_rows, bool gate)
 {
+    const unsigned sums = sum_forms(m);
     size_t most = 0;
     for (uint32_t i = 0; i <= qr_model_total_layers(m->config); i++) {
         const struct qr_model_layer *layer = i ? &m->layers[i - 1] : &m->global;
         for (int r = 0; r < QR_W_N_ROLES; r++) {
             const struct qr_packed *w = layer->mat[r];
-            size_t bytes = 0;
             if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD ||
                 qr_role_is_dense((enum qr_weight_role)r) || reads_gate(r) != gate)
                 continue;
             const bool all =
                 i || r == QR_W_PLE_PROJ || r == QR_W_HYPER_OUT_DOWN || r == QR_W_HYPER_OUT_UP;
-            const size_t rows = all ? layer_rows : head_rows;
-            if (qr_act_bytes(act_forms(m, w->k), rows, w->k, &bytes))
-                most = bytes > most ? bytes : most;
+            const size_t bytes = input_bytes(m, all ? layer_rows : head_rows, w->k, sums);
+            most = bytes > most ? bytes : most;
         }
     }
     return most;
@@ -127,11 +150,11 @@ static size_t expert_act_bytes(const struct quire_model *m, size_t rows)
 {
     const struct qr_model_config *c = m->config;
     const size_t widths[] = { c->hidden_size, c->moe.ffn_size };
+    const unsigned sums = sum_forms(m);
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
-        size_t bytes = 0;
-        if (qr_act_bytes(act_forms(m, widths[i]), rows, widths[i], &bytes))
-            most = bytes > most ? bytes : most;
+        const size_t bytes = input_bytes(m, rows, widths[i], sums);
+        most = bytes > most ? bytes : most;
     }
     return most;
 }

@@ -167,7 +167,8 @@ void qr_ffn_dense(const struct qr_step *s, const struct qr_model_layer *layer,
     const struct qr_packed *const in[] = { layer->mat[roles->up], layer->mat[roles->gate] };
     const struct qr_adapter_site site = { roles->down, (uint32_t)(layer - ctx->model->layers), 0 };
     const struct qr_projection projection = { down, layer->vec[roles->down_bias], out, site };
-    unsigned forms = qr_linear_act_forms(down, ctx->model->compute, ctx->model->kernels);
+    unsigned forms =
+        qr_linear_act_forms(down, ctx->model->compute, ctx->model->kernels, team->size);
     if (qr_adapter_updates(s, &site) || ctx->input_sums)
         forms |= QR_ACT_F32; /* they read the f32 rows */
     struct qr_act x, inner;

@@ -16,7 +16,7 @@ void qr_convert_input(const struct qr_step *s, struct qr_act *act, const struct 
     QR_INVARIANT(w[0]); /* all that are not NULL have its number of columns */
     for (int i = 0; i < n; i++)
         if (w[i])
-            forms |= qr_linear_act_forms(w[i], model->compute, model->kernels);
+            forms |= qr_linear_act_forms(w[i], model->compute, model->kernels, team->size);
     if (!replicated)
         qr_team_range(team, m, 1, &begin, &end);
     qr_act_init(act, forms, src, w[0]->k, m, w[0]->k,
