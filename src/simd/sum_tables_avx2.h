@@ -82,8 +82,9 @@ static inline __attribute__((always_inline)) void sum_tables_add(const uint8_t *
 }
 
 /* The same for both nibbles of a byte of the rows, which have a table each. */
-static inline __attribute__((always_inline)) void
-sum_tables_add_byte(const uint8_t *tables, __m256i byte, __m256i *low, __m256i *high)
+static inline __attribute__((always_inline)) void sum_tables_add_byte(const uint8_t *tables,
+                                                                      __m256i byte, __m256i *low,
+                                                                      __m256i *high)
 {
     sum_tables_add(tables, byte, low, high);
     sum_tables_add(tables + 32, _mm256_srli_epi16(byte, 4), low, high);
@@ -91,8 +92,9 @@ sum_tables_add_byte(const uint8_t *tables, __m256i byte, __m256i *low, __m256i *
 
 /* sum[0 .. 3]: products of the 32 activations and a block of two panels, whose codes are at a and
  * b. Exact. */
-static inline __attribute__((always_inline)) void
-sum_tables_multiply(vf32 *sum, const uint8_t *a, const uint8_t *b, const uint8_t *tables)
+static inline __attribute__((always_inline)) void sum_tables_multiply(vf32 *sum, const uint8_t *a,
+                                                                      const uint8_t *b,
+                                                                      const uint8_t *tables)
 {
     __m256i c[4], low = _mm256_setzero_si256(), high = _mm256_setzero_si256();
     sum_tables_bytes(c, a, b);

@@ -28,8 +28,8 @@ static inline __m512i sum_tables_five(__m512i x, int at, const __m512i s[3], __m
                   two = _mm512_set1_epi8(2), middle = _mm512_add_epi8(pair, two);
     const __m512i a = _mm512_maddubs_epi16(_mm512_shuffle_epi8(x, pair), s[0]),
                   b = _mm512_maddubs_epi16(_mm512_shuffle_epi8(x, middle), s[1]),
-                  c = _mm512_maddubs_epi16(
-                      _mm512_shuffle_epi8(x, _mm512_add_epi8(middle, two)), s[2]);
+                  c = _mm512_maddubs_epi16(_mm512_shuffle_epi8(x, _mm512_add_epi8(middle, two)),
+                                           s[2]);
     return _mm512_sub_epi16(_mm512_add_epi16(a, b), _mm512_sub_epi16(excess, c));
 }
 
@@ -72,8 +72,9 @@ static inline __m512i sum_tables_lookup(const uint8_t *table, __m512i idx)
 
 /* sum[0 .. 1]: products of the 32 activations and a block of two panels, whose codes are at a and
  * b. Exact. */
-static inline __attribute__((always_inline)) void
-sum_tables_multiply(vf32 *sum, const uint8_t *a, const uint8_t *b, const uint8_t *tables)
+static inline __attribute__((always_inline)) void sum_tables_multiply(vf32 *sum, const uint8_t *a,
+                                                                      const uint8_t *b,
+                                                                      const uint8_t *tables)
 {
     const __mmask32 odd = 0xaaaaaaaa;
     const __m512i x = _mm512_loadu_si512(a), y = _mm512_loadu_si512(b);
@@ -81,9 +82,8 @@ sum_tables_multiply(vf32 *sum, const uint8_t *a, const uint8_t *b, const uint8_t
     const __m512i lo = _mm512_mask_blend_epi16(odd, x, _mm512_slli_epi32(y, 16)),
                   hi = _mm512_mask_blend_epi16(odd, _mm512_srli_epi32(x, 16), y);
     enum { SELECT = 0xd8 }; /* c ? b : a */
-    const __m512i rest = _mm512_ternarylogic_epi32(_mm512_srli_epi16(lo, 15),
-                                                   _mm512_srli_epi16(hi, 14), _mm512_set1_epi16(2),
-                                                   SELECT);
+    const __m512i rest = _mm512_ternarylogic_epi32(
+        _mm512_srli_epi16(lo, 15), _mm512_srli_epi16(hi, 14), _mm512_set1_epi16(2), SELECT);
     const __m512i lows = _mm512_add_epi16(
                       sum_tables_lookup(tables, lo),
                       _mm512_add_epi16(sum_tables_lookup(tables + 64, _mm512_srli_epi16(lo, 5)),
@@ -95,8 +95,8 @@ sum_tables_multiply(vf32 *sum, const uint8_t *a, const uint8_t *b, const uint8_t
                   words = _mm512_add_epi16(_mm512_add_epi16(lows, highs),
                                            sum_tables_lookup(tables + 384, rest));
     /* floats 1.5 * 2^23 + word */
-    const __m512i even = _mm512_mask_blend_epi16(odd, words,
-                                                 _mm512_set1_epi16(SUM_TABLES_FLOAT_HIGH)),
+    const __m512i even =
+                      _mm512_mask_blend_epi16(odd, words, _mm512_set1_epi16(SUM_TABLES_FLOAT_HIGH)),
                   odds = _mm512_or_si512(_mm512_srli_epi32(words, 16),
                                          _mm512_set1_epi32(SUM_TABLES_FLOAT_HIGH << 16));
     const vf32 base = vf32_set1(0x1.8p23f + SUM_TABLES_BIAS);

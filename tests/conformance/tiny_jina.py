@@ -10,42 +10,26 @@ usage: tiny_jina.py QUIRE_EVAL
 import json
 import math
 import os
-import random
-import struct
 import subprocess
 import sys
 import tempfile
 
 import tiny_models as tiny
-from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_U32, Weights, add, matvec, pack_f32
+from tiny_encoder import EPS, FFN, HEAD, HEADS, HIDDEN, LAYERS, VOCAB, Encoder, gelu
+from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_U32, Weights, add, pack_f32
 
-VOCAB, HIDDEN, FFN, HEADS, HEAD, LAYERS, EPS = 48, 32, 48, 4, 8, 3, 1e-5
 SLOPES = [2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)]
-PROMPTS, BATCH = (1, 7, 33, 100), (5, 40, 23)
 
 
-def gelu(x):
-    return 0.5 * x * (1 + math.erf(x / math.sqrt(2)))
-
-
-class Jina:
+class Jina(Encoder):
     def __init__(self, name, qk_norm, second_norm):
-        self.name, self.qk_norm, self.second_norm = name, qk_norm, second_norm
-        w = self.w = Weights(len(name))
+        super().__init__(len(name))
+        self.name, self.qk_norm, self.second_norm, w = name, qk_norm, second_norm, self.w
         w.add("embeddings.word_embeddings.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
         w.add("embeddings.token_type_embeddings.weight", "token_types.weight", [2, HIDDEN], 0, 1)
         self.add_norm("embeddings.LayerNorm", "token_embd_norm")
         for i in range(LAYERS):
             self.add_layer(f"encoder.layer.{i}.", f"blk.{i}.")
-
-    def add_norm(self, hf, gguf):
-        self.w.add(f"{hf}.weight", f"{gguf}.weight", [HIDDEN], 1, 0.3)
-        self.w.add(f"{hf}.bias", f"{gguf}.bias", [HIDDEN], 0, 0.2)
-
-    def add_matrix(self, hf, gguf, rows, cols, bias):
-        self.w.add(f"{hf}.weight", f"{gguf}.weight", [rows, cols])
-        if bias:
-            self.w.add(f"{hf}.bias", f"{gguf}.bias", [rows], 0, 0.2)
 
     def add_layer(self, hf, blk):
         for part, short in (("query", "q"), ("key", "k"), ("value", "v")):
@@ -62,16 +46,6 @@ class Jina:
         self.add_norm(f"{hf}" + ("layer_norm_2" if self.second_norm else "mlp.layernorm"), f"{blk}layer_output_norm")
 
     # ---- The forward pass
-
-    def norm(self, x, name):
-        mean = sum(x) / len(x)
-        scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + EPS)
-        return add([(v - mean) * scale * w for v, w in zip(x, self.w.vector(f"{name}.weight"))],
-                   self.w.vector(f"{name}.bias"))
-
-    def project(self, name, x):
-        y, bias = matvec(self.w.matrix(f"{name}.weight"), x), self.w.vector(f"{name}.bias")
-        return add(y, bias) if bias else y
 
     def attention(self, hf, xs):
         rows = {}
@@ -119,22 +93,6 @@ class Jina:
             name, values = ("up_gated_layer", up + gate) if self.second_norm else ("gated_layers", gate + up)
             plain[f"encoder.layer.{i}.mlp.{name}.weight"] = ([2 * FFN, HIDDEN], values)
         return {name: ("F32", shape, pack_f32(values)) for name, (shape, values) in plain.items()}
-
-    def golden(self):
-        rng, golden = random.Random(1), {}
-        for n in PROMPTS:
-            ids = [rng.randrange(VOCAB) for _ in range(n)]
-            golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
-            golden[f"last_hidden.{n}"] = ("F32", [n, HIDDEN], b"".join(pack_f32(x) for x in self.states(ids)))
-        length, shape = max(BATCH), [len(BATCH), max(BATCH)]
-        ids = [[rng.randrange(VOCAB) for _ in range(n)] for n in BATCH]
-        padded = [x for row in ids for x in row + [0] * (length - len(row))]
-        mask = [int(i < n) for n in BATCH for i in range(length)]
-        golden["batch.ids"] = ("I64", shape, struct.pack(f"<{len(padded)}q", *padded))
-        golden["batch.mask"] = ("I64", shape, struct.pack(f"<{len(mask)}q", *mask))
-        golden["batch.last_hidden"] = ("F32", shape + [HIDDEN], b"".join(
-            b"".join(pack_f32(x) for x in self.states(row)) + bytes(4 * HIDDEN * (length - len(row))) for row in ids))
-        return golden
 
     def write(self, folder):
         os.mkdir(folder)

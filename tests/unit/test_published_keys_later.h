@@ -212,6 +212,22 @@ static const struct {
       "g_factor\":null,\"scale_attn_by_inverse_layer_idx\":false,\"scale_attn_weights\":tru"
       "e,\"summary_activation\":null,\"summary_type\":\"cls_index\",\"type_vocab_size\":2,"
       "\"use_flash_attn\":true,\"use_rms_norm\":false,\"use_xentropy\":true" },
+    { "nomic_bert", /* Nomic Embed 2 */
+      ",\"activation_function\":\"gelu\",\"add_pooling_layer\":false,\"attn_pdrop\":0.0,"
+      "\"causal\":false,\"dense_seq_output\":true,\"embd_pdrop\":0.1,\"expert_choice_rout"
+      "er\":false,\"ffn_div\":1,\"fused_bias_fc\":true,\"fused_dropout_add_ln\":true,\"la"
+      "yer_norm_epsilon\":1e-05,\"max_trained_positions\":2048,\"mlp_fc1_bias\":true,\"ml"
+      "p_fc2_bias\":true,\"moe_every_n_layers\":2,\"moe_impl\":\"megablocks\",\"moe_norma"
+      "lize_expert_weights\":false,\"moe_resid_pdrop\":0.0,\"moe_top_k\":2,\"n_embd\":64,"
+      "\"n_head\":4,\"n_inner\":160,\"n_layer\":4,\"n_positions\":512,\"num_experts\":8,"
+      "\"num_shared_experts\":0,\"pad_vocab_size_multiple\":64,\"parallel_block\":false,"
+      "\"parallel_block_tied_norm\":false,\"prenorm\":false,\"qkv_proj_bias\":true,\"reor"
+      "der_and_upcast_attn\":false,\"resid_pdrop\":0.0,\"rotary_emb_base\":10000,\"rotary"
+      "_emb_fraction\":1.0,\"rotary_emb_interleaved\":false,\"rotary_emb_scale_base\":nul"
+      "l,\"rotary_scaling_factor\":null,\"router_aux_loss_coef\":0.1,\"scale_attn_by_inve"
+      "rse_layer_idx\":false,\"scale_attn_weights\":true,\"summary_activation\":null,\"su"
+      "mmary_type\":\"cls_index\",\"type_vocab_size\":1,\"use_flash_attn\":true,\"use_rms"
+      "_norm\":null,\"use_xentropy\":true" },
     { "bailing_moe", /* Ling-lite 1.5 */
       ",\"embedding_dropout\":0.0,\"first_k_dense_replace\":0,\"hidden_act\":\"silu\",\"moe"
       "_intermediate_size\":32,\"norm_head\":false,\"norm_softmax\":false,\"norm_topk_prob"

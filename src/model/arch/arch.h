@@ -237,6 +237,7 @@ struct qr_arch {
     bool gguf_interleaved_heads;
     /* interleave_moe_layer_step says which layers have experts; their size has no default */
     bool gguf_moe_step;
+    bool gguf_moe_every; /* moe_every_n_layers says which layers have experts */
     /* models with this many experts have no norm of queries and keys; 0: none */
     uint32_t gguf_no_qk_norm_experts;
     bool gguf_local_rope;           /* windowed layers have no RoPE scaling */

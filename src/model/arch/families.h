@@ -90,6 +90,7 @@
     X(nemotron)                                                                                    \
     X(nemotron_h)                                                                                  \
     X(nomic_bert)                                                                                  \
+    X(nomic_bert_moe)                                                                              \
     X(olmo)                                                                                        \
     X(olmo2)                                                                                       \
     X(olmo3)                                                                                       \

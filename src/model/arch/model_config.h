@@ -248,6 +248,7 @@ struct qr_moe_config {
     bool weight_on_input; /* an expert's weight multiplies its input instead of its output */
     bool router_bias;
     bool expert_bias;
+    bool sum_bias;       /* a bias is added to the weighted sum of the experts */
     float weights_scale; /* multiplies the selected weights, after renormalization */
     bool expert_scale;   /* each selected weight is multiplied by a factor of its expert */
     /* The router is r = in(x) [+ carry * r of the layer before]; fc2(act(fc1(norm(r)))) with GELU

@@ -50,6 +50,9 @@ enum qr_slice {
     QR_SLICE_INDEX_Q, /* of [queries; key] of an indexer */
     QR_SLICE_INDEX_K,
     QR_SLICE_TRANSPOSED = 0x100, /* flag: the matrix is stored as [in][out] */
+    QR_SLICE_FLAT = 0x200, /* flag: a stack of matrices is stored in two dimensions, their rows
+                              one behind the other */
+    QR_SLICE_FLAGS = QR_SLICE_TRANSPOSED | QR_SLICE_FLAT,
 };
 
 /* Maps a role to a tensor name. In the pattern the first %u stands for the layer, the second for

@@ -102,6 +102,7 @@ const struct qr_arch qr_arch_nomic_bert = {
     .hf_norm = QR_NORM_LAYER,
     .hf_rope = QR_ROPE_NEOX,
     .hf_bias = { .norm = true },
+    .hf_variant = { "activation_function", "gelu", &qr_arch_nomic_bert_moe },
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,

@@ -227,13 +227,14 @@ enum qr_weight_role {
     QR_W_EXPERT_UP_BIAS,
     QR_W_EXPERT_DOWN, /* stack of [hidden][expert ffn] */
     QR_W_EXPERT_DOWN_BIAS,
-    QR_W_SHARED_ROUTER, /* [1][hidden]: gate of the shared expert */
-    QR_W_SHARED_GATE,   /* [shared ffn][hidden] */
-    QR_W_SHARED_UP,     /* [shared ffn][hidden] */
-    QR_W_SHARED_DOWN,   /* [hidden][shared ffn] */
-    QR_W_ROUTER_SCALE,  /* [hidden], of a normalized router input */
-    QR_W_EXPERT_SCALE,  /* [experts], factors of the selected weights */
-    QR_W_EXPERT_NORM,   /* [hidden], norms of experts beside a dense network */
+    QR_W_EXPERT_SUM_BIAS, /* [hidden], added to the weighted sum of the experts */
+    QR_W_SHARED_ROUTER,   /* [1][hidden]: gate of the shared expert */
+    QR_W_SHARED_GATE,     /* [shared ffn][hidden] */
+    QR_W_SHARED_UP,       /* [shared ffn][hidden] */
+    QR_W_SHARED_DOWN,     /* [hidden][shared ffn] */
+    QR_W_ROUTER_SCALE,    /* [hidden], of a normalized router input */
+    QR_W_EXPERT_SCALE,    /* [experts], factors of the selected weights */
+    QR_W_EXPERT_NORM,     /* [hidden], norms of experts beside a dense network */
     QR_W_EXPERT_POST_NORM,
     QR_W_FFN_DENSE_POST_NORM,
     /* router with layers of its own before ROUTER: qr_moe_config */

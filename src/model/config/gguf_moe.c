@@ -61,18 +61,19 @@ static quire_status read_routing(const struct qr_gguf_source *s)
     return qr_gguf_source_u32_or(s, "expert_group_used_count", m->n_groups, &m->topk_groups);
 }
 
-/* Compares the MoE layers with the key that says which layers these are. */
-static quire_status check_step(const struct qr_gguf_source *s)
+/* Compares the MoE layers with the key that says which layers these are: the last of each `step`
+ * layers, or the second. */
+static quire_status check_step(const struct qr_gguf_source *s, const char *key, bool last)
 {
     uint32_t step;
-    QR_TRY(qr_gguf_source_u32(s, "interleave_moe_layer_step", &step));
+    QR_TRY(qr_gguf_source_u32(s, key, &step));
     for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
-        const bool moe = step && (i + 1) % step == 0;
+        const bool moe = step && i % step == (last ? step - 1 : 1);
         if (moe != s->cfg->layers[i].moe)
             return qr_fail(s->err, QUIRE_E_FORMAT,
-                           "metadata key %s.interleave_moe_layer_step %u says that layer %u %s "
-                           "experts, its tensors do not",
-                           s->prefix, step, i, moe ? "has" : "has no");
+                           "metadata key %s.%s %u says that layer %u %s experts, its tensors do "
+                           "not",
+                           s->prefix, key, step, i, moe ? "has" : "has no");
     }
     return QUIRE_OK;
 }
@@ -104,8 +105,11 @@ quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
     cfg->moe.router_bias = qr_gguf_source_has_role(s, QR_W_ROUTER_BIAS, first);
     cfg->moe.correction = corrected;
     cfg->moe.expert_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_UP_BIAS, first);
+    cfg->moe.sum_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_SUM_BIAS, first);
     cfg->moe.group_top2 = cfg->moe.correction;
     if (cfg->moe.n_experts == s->arch->gguf_no_qk_norm_experts)
         cfg->qk_norm = QR_QK_NORM_NONE;
-    return s->arch->gguf_moe_step ? check_step(s) : QUIRE_OK;
+    if (s->arch->gguf_moe_every)
+        return check_step(s, "moe_every_n_layers", false);
+    return s->arch->gguf_moe_step ? check_step(s, "interleave_moe_layer_step", true) : QUIRE_OK;
 }

@@ -38,8 +38,10 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size
     bool has;
     QR_TRY(first_count(h, counts, &m->n_experts, &has));
     QR_TRY(read_switch(h));
-    if (m->n_experts == 0)
+    if (m->n_experts == 0) {
+        qr_hf_ignore(h, "moe_every_n_layers");
         return QUIRE_OK;
+    }
     QR_TRY(first_count(h, used, &m->top_k, &has));
     if (!has)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: num_experts_per_tok is missing");
@@ -197,6 +199,19 @@ static quire_status mark_by_period(const struct qr_hf_source *h, uint32_t period
     return QUIRE_OK;
 }
 
+/* moe_every_n_layers (Nomic Embed): layers 1, n + 1, 2 n + 1, ...; with less than 2 none. */
+static quire_status mark_every(const struct qr_hf_source *h, uint32_t n)
+{
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].moe = n > 1 && i % n == 1;
+    if (n < 2 || h->cfg->n_layers < 2)
+        return qr_fail(
+            h->err, QUIRE_E_FORMAT,
+            "config.json: moe_every_n_layers %u gives no layer experts, but there are %u", n,
+            h->cfg->moe.n_experts);
+    return QUIRE_OK;
+}
+
 /* moe_layer_end_index (ERNIE): the last layer that may have experts; -1: the last of the model. */
 static quire_status read_moe_end(const struct qr_hf_source *h, uint32_t *end)
 {
@@ -277,6 +292,9 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     QR_TRY(qr_hf_u32_opt(h, "expert_layer_period", &step, &has));
     if (has)
         return mark_by_period(h, step);
+    QR_TRY(qr_hf_u32_opt(h, "moe_every_n_layers", &step, &has));
+    if (has)
+        return mark_every(h, step);
     QR_TRY(qr_hf_u32_opt(h, "first_k_dense_replace", &first, &has));
     QR_TRY(qr_hf_first_u32(h, steps, &step, &has));
     if (!has) {

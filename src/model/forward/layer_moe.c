@@ -241,10 +241,11 @@ static void run_out(const struct qr_step *s, const struct qr_model_layer *layer,
     multiply(s, layer, QR_W_EXPERT_DOWN, QR_W_EXPERT_DOWN_BIAS, act, p, s->ctx->moe.in);
 }
 
-/* Weighted sum of each token's experts in rank order, so that its bits do not depend on the batch.
- * Experts that return their input still have it in their places; those that return zero are left
- * out. */
-static void combine(const struct qr_step *s, float *out, const struct quire_team *team)
+/* Weighted sum of each token's experts in rank order, so that its bits do not depend on the batch,
+ * plus the bias, if any. Experts that return their input still have it in their places; those that
+ * return zero are left out. */
+static void combine(const struct qr_step *s, const float *bias, float *out,
+                    const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
@@ -259,6 +260,8 @@ static void combine(const struct qr_step *s, float *out, const struct quire_team
             if (b->experts[i] < c->n_experts + c->n_identity)
                 m->kernels->axpy(sum, c->weight_on_input ? 1 : b->weights[i],
                                  b->in + b->places[i] * width, width);
+        if (bias)
+            m->kernels->axpy(sum, 1, bias, width);
         if (b->shared)
             m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
                              b->shared + r * width, width);
@@ -309,6 +312,6 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     qr_adapter_experts_down(s, &down_site, 1, inner, down->k, team);
     for_panels(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
     quire_team_barrier(team);
-    combine(s, out, team);
+    combine(s, layer->vec[QR_W_EXPERT_SUM_BIAS], out, team);
     quire_team_barrier(team);
 }

@@ -64,7 +64,7 @@ static bool find_rule(const struct quire_model *m, const struct qr_name_rule *li
             continue;
         }
         const struct qr_lora_target fit = { r->role, layer, expert,
-                                            r->slice & ~(unsigned)QR_SLICE_TRANSPOSED };
+                                            r->slice & ~(unsigned)QR_SLICE_FLAGS };
         if (only_matrices && r->slice == QR_SLICE_ALL && !has_role(m, &fit))
             continue;
         if ((*nth)-- > 0)

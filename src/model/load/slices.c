@@ -66,11 +66,11 @@ static struct qr_slice_layout recurrent_layout(const struct qr_recurrent_config 
 struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned slice,
                                        uint32_t layer, uint64_t own)
 {
-    const unsigned plain = slice & ~(unsigned)QR_SLICE_TRANSPOSED;
+    const unsigned plain = slice & ~(unsigned)QR_SLICE_FLAGS;
     const uint64_t head = c->layers[layer].head_dim;
     if (plain >= QR_SLICE_REC_QKV_Q && plain <= QR_SLICE_REC_HEAD_V)
         return recurrent_layout(&c->recurrent, plain);
-    switch ((enum qr_slice)plain) {
+    switch (plain) {
     case QR_SLICE_GATE:
         return (struct qr_slice_layout){ 0, own, own, 2 * own };
     case QR_SLICE_UP:
@@ -96,7 +96,6 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
         return (struct qr_slice_layout){ (uint64_t)c->index.n_heads * own, own, own,
                                          ((uint64_t)c->index.n_heads + 1) * own };
     case QR_SLICE_ALL:
-    case QR_SLICE_TRANSPOSED:
         return (struct qr_slice_layout){ 0, own, own, own };
     default:
         return qkv_layout(&c->layers[layer], plain);

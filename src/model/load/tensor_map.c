@@ -123,13 +123,13 @@ static bool tensor_per_expert(const struct qr_name_rule *r)
     return r->role < QR_W_FIRST_LAYER_ROLE || strstr(number + 2, "%u");
 }
 
-/* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor, and the
- * output projections of all groups of heads, form two dimensions. */
+/* Shape that the tensor of a rule must have. W_UK and W_UV of all heads in one tensor, the output
+ * projections of all groups of heads, and flat stacks form two dimensions. */
 static struct shape tensor_shape(const struct qr_weights *w, const struct qr_name_rule *r,
                                  const struct qr_slice_layout *l, bool vector, uint64_t cols,
                                  uint32_t stack)
 {
-    const unsigned slice = r->slice & ~(unsigned)QR_SLICE_TRANSPOSED;
+    const unsigned slice = r->slice & ~(unsigned)QR_SLICE_FLAGS;
     const bool transposed = r->slice & QR_SLICE_TRANSPOSED;
     const bool heads = slice == QR_SLICE_LATENT_K || slice == QR_SLICE_LATENT_V;
     struct shape conv = { .n = 3 };
@@ -139,7 +139,7 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
         cols = (uint64_t)w->config.mla.qk_nope_dim + w->config.v_head_dim;
     struct shape s =
         expected_shape(vector, transposed, l->whole, cols, tensor_per_expert(r) ? 0 : stack);
-    if (heads || r->role == QR_W_ATTN_O_A) {
+    if (heads || r->role == QR_W_ATTN_O_A || r->slice & QR_SLICE_FLAT) {
         s.dims[1] *= s.dims[2];
         s.dims[2] = 1;
         s.n = 2;

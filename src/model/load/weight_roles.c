@@ -207,6 +207,7 @@ static const struct {
     [QR_W_EXPERT_UP_BIAS] = { "expert_up_bias", NONE, EXPERT_FFN },
     [QR_W_EXPERT_DOWN] = { "expert_down", HIDDEN, EXPERT_FFN },
     [QR_W_EXPERT_DOWN_BIAS] = { "expert_down_bias", NONE, HIDDEN },
+    [QR_W_EXPERT_SUM_BIAS] = { "expert_sum_bias", NONE, HIDDEN },
     [QR_W_SHARED_ROUTER] = { "shared_router", ONE, HIDDEN },
     [QR_W_SHARED_GATE] = { "shared_gate", SHARED_FFN, HIDDEN },
     [QR_W_SHARED_UP] = { "shared_up", SHARED_FFN, HIDDEN },
