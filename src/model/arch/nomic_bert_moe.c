@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nomic_bert_moe.c - Nomic Embed 2: BERT with RoPE, biases and a plain feed-forward network with
- * GELU, in every other layer a mixture of experts. */
+ * GELU, in every other layer a mixture of experts. GGUF files of Jina Embeddings 3 are the same
+ * without experts. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -108,7 +109,7 @@ static const struct qr_name_rule gguf_names[] = {
 
 const struct qr_arch qr_arch_nomic_bert_moe = {
     .name = "nomic_bert_moe",
-    .gguf_archs = { "nomic-bert-moe" },
+    .gguf_archs = { "nomic-bert-moe", "jina-bert-v3" },
     .kind = QR_MODEL_ENCODER,
     .block = QR_BLOCK_POST_NORM,
     .activation = QR_ACT_GELU_ERF,

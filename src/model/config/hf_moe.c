@@ -24,7 +24,6 @@ static quire_status read_switch(const struct qr_hf_source *h)
     if (on)
         return QUIRE_OK;
     h->cfg->moe.n_experts = 0;
-    qr_hf_ignore(h, "num_experts_per_tok");
     qr_hf_ignore(h, "moe_intermediate_size");
     return QUIRE_OK;
 }
@@ -39,6 +38,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size
     QR_TRY(first_count(h, counts, &m->n_experts, &has));
     QR_TRY(read_switch(h));
     if (m->n_experts == 0) {
+        qr_hf_ignore(h, "num_experts_per_tok");
         qr_hf_ignore(h, "moe_every_n_layers");
         return QUIRE_OK;
     }
@@ -199,16 +199,15 @@ static quire_status mark_by_period(const struct qr_hf_source *h, uint32_t period
     return QUIRE_OK;
 }
 
-/* moe_every_n_layers (Nomic Embed): layers 1, n + 1, 2 n + 1, ...; with less than 2 none. */
+/* moe_every_n_layers (Nomic Embed): layers 1, n + 1, 2 n + 1, ... */
 static quire_status mark_every(const struct qr_hf_source *h, uint32_t n)
 {
-    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
-        h->cfg->layers[i].moe = n > 1 && i % n == 1;
     if (n < 2 || h->cfg->n_layers < 2)
-        return qr_fail(
-            h->err, QUIRE_E_FORMAT,
-            "config.json: moe_every_n_layers %u gives no layer experts, but there are %u", n,
-            h->cfg->moe.n_experts);
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: moe_every_n_layers is %u, so that no layer has the %u experts",
+                       n, h->cfg->moe.n_experts);
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].moe = i % n == 1;
     return QUIRE_OK;
 }
 
