@@ -150,6 +150,38 @@ static void is_batch_and_thread_invariant(void **state)
     }
 }
 
+/* One row of enough outputs per thread multiplies by tables of sums, two rows do not. */
+static void sum_tables_change_no_bits(void **state)
+{
+    (void)state;
+    enum { K = 384, N_OUT = 1112 }; /* neither whole panels nor pairs of panels */
+    struct qr_packed *w = random_weight(QR_WEIGHT_Q1_0, N_OUT, K);
+    float *x = random_rows(2, K), *bias = random_rows(1, N_OUT), *both = random_rows(2, N_OUT),
+          *one = random_rows(1, N_OUT);
+    for (int level = 0; qr_level_name(level); level++) {
+        const struct qr_kernels *kernels = qr_level_table(level);
+        if (!kernels)
+            continue;
+        multiply(w, x, 2, bias, QUIRE_COMPUTE_NATIVE, kernels, 1, both);
+        for (uint32_t team = 1; team <= 2; team++) {
+            const unsigned forms = qr_linear_act_forms(w, QUIRE_COMPUTE_NATIVE, kernels, team);
+            assert_int_equal((forms & QR_ACT_Q8_SUMS) != 0, kernels->sum_tables != NULL);
+            assert_false(qr_linear_act_forms(w, QUIRE_COMPUTE_NATIVE, kernels, N_OUT) &
+                         QR_ACT_Q8_SUMS);
+            for (size_t i = 0; i < 2; i++) {
+                memset(one, 0xff, N_OUT * sizeof *one);
+                multiply(w, x + i * K, 1, bias, QUIRE_COMPUTE_NATIVE, kernels, team, one);
+                assert_memory_equal(one, both + i * N_OUT, N_OUT * sizeof *one);
+            }
+        }
+    }
+    free(x);
+    free(bias);
+    free(both);
+    free(one);
+    qr_packed_destroy(w);
+}
+
 static const struct qr_kernels *best(void)
 {
     const struct qr_kernels *kernels;
@@ -440,6 +472,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(is_batch_and_thread_invariant),
+        cmocka_unit_test(sum_tables_change_no_bits),
         cmocka_unit_test(long_rows_are_batch_invariant),
         cmocka_unit_test(throughput_mode_is_that_of_bf16_weights),
         cmocka_unit_test(unpacked_panels_do_not_mix),
