@@ -70,7 +70,8 @@ static quire_status read_tokens(struct qr_vocab_spec *spec, const struct qr_gguf
                            (long long)type);
         if (scored && !qr_gguf_array_f32(&scores, i, &tok->score))
             return qr_fail(err, QUIRE_E_FORMAT, KEY("scores") " is not an array of numbers");
-        if (!has_types && scored && qr_byte_token_value(s.data, s.size) >= 0)
+        if (!has_types && (scored || spec->kind == QR_VOCAB_SENTENCEPIECE_BPE) &&
+            qr_byte_token_value(s.data, s.size) >= 0)
             type = QUIRE_TOKEN_BYTE;
         tok->text = s.data;
         tok->size = s.size;
@@ -149,6 +150,24 @@ static quire_status read_affixes(struct qr_vocab_spec *spec, const struct qr_ggu
     return QUIRE_OK;
 }
 
+/* A vocabulary like SentencePiece's with merges instead of scores (Gemma 4). */
+static quire_status read_sentencepiece_merges(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                                              bool add_bos, struct quire_error *err)
+{
+    bool prepend;
+    spec->kind = QR_VOCAB_SENTENCEPIECE_BPE;
+    spec->fuse_unk = true;
+    QR_TRY(read_tokens(spec, f, err));
+    QR_TRY(read_merges(spec, f, err));
+    QR_TRY(read_special_ids(spec, f, err));
+    default_id(spec, QUIRE_SPECIAL_UNK, "<unk>");
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("add_space_prefix"), false, &prepend, err));
+    spec->prepend_scheme = prepend ? QR_PREPEND_ALWAYS : QR_PREPEND_NEVER;
+    spec->strip_prepended_space = prepend;
+    return read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], add_bos,
+                        spec->special[QUIRE_SPECIAL_EOS], false, err);
+}
+
 static quire_status read_byte_level_bpe(struct qr_vocab_spec *spec, const struct qr_gguf *f,
                                         struct quire_error *err)
 {
@@ -158,6 +177,8 @@ static quire_status read_byte_level_bpe(struct qr_vocab_spec *spec, const struct
     if (!pre.data)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        KEY("pre") " is missing: the pre-tokenizer of this file is unknown");
+    if (equals(&pre, "granite-embed-multi-311m") || equals(&pre, "sarvam-moe"))
+        return read_sentencepiece_merges(spec, f, false, err);
     const struct qr_pretokenizer_preset *rule = qr_pretokenizer_preset_find(pre.data, pre.size);
     if (!rule)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "unknown pre-tokenizer \"%.*s\" in " KEY("pre"),
@@ -333,6 +354,8 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
         QR_TRY(read_byte_level_bpe(spec, f, err));
     else if (equals(&model, "llama"))
         QR_TRY(read_sentencepiece_bpe(spec, f, err));
+    else if (equals(&model, "gemma4"))
+        QR_TRY(read_sentencepiece_merges(spec, f, true, err));
     else if (equals(&model, "bert"))
         QR_TRY(read_wordpiece(spec, f, err));
     else if (equals(&model, "t5"))

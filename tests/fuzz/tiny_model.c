@@ -171,6 +171,18 @@ static uint32_t sentencepiece_vocab(struct gguf_image *g, const char *model)
     return n;
 }
 
+/* With merges instead of the scores, which are not read. */
+static uint32_t gemma4_vocab(struct gguf_image *g)
+{
+    static const char *const pairs[] = { "t h", "th e",           "i n",
+                                         "e r", "\xE2\x96\x81 t", "\xE2\x96\x81 the" };
+    enum { N_PAIRS = sizeof pairs / sizeof *pairs };
+    gguf_array(g, "tokenizer.ggml.merges", GGUF_STRING, N_PAIRS);
+    for (unsigned i = 0; i < N_PAIRS; i++)
+        gguf_put_string(&g->keys, pairs[i]);
+    return sentencepiece_vocab(g, "gemma4");
+}
+
 /* The map has a root, a node of "A", and its value: the replacement at offset 0. */
 static uint32_t unigram_vocab(struct gguf_image *g)
 {
@@ -217,6 +229,7 @@ uint32_t tiny_vocab(struct gguf_image *g, enum tiny_vocab kind)
 {
     return kind == TINY_BYTES           ? bytes_vocab(g)
            : kind == TINY_SENTENCEPIECE ? sentencepiece_vocab(g, "llama")
+           : kind == TINY_GEMMA4        ? gemma4_vocab(g)
            : kind == TINY_UNIGRAM       ? unigram_vocab(g)
                                         : wordpiece_vocab(g);
 }

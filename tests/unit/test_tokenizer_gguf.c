@@ -115,6 +115,13 @@ static const struct entry llama[] = {
     { KEY("scores"), FLOATS, "1|1|1|1|1|1|1|1|1", -1 },
     { 0 },
 };
+static const struct entry gemma4[] = {
+    { KEY("model"), QR_GGUF_STRING, "gemma4", 0 },
+    { KEY("tokens"), STRINGS, "<unk>|<bos>|\u2581|a|b|\u2581a|\n|\n\n|<0xC3>|<0xA9>", 0 },
+    { KEY("merges"), STRINGS, "\u2581 a|\n \n", 0 },
+    { KEY("bos_token_id"), QR_GGUF_U32, NULL, 1 },
+    { 0 },
+};
 static const struct entry t5[] = {
     { KEY("model"), QR_GGUF_STRING, "t5", 0 },
     { KEY("tokens"), STRINGS, "<unk>|</s>|\u2581|a", 0 },
@@ -209,6 +216,17 @@ static void test_errors(void **state)
           { "general.architecture", QR_GGUF_U32, NULL, 1 },
           QUIRE_E_FORMAT,
           "general.architecture has type u32" },
+        { gemma4, { KEY("tokens"), INTS, "1", 1 }, QUIRE_E_FORMAT, "array of strings" },
+        { gemma4, { KEY("merges"), NO_KEY, NULL, 0 }, QUIRE_E_FORMAT, "merges is missing" },
+        { gemma4, { KEY("merges"), STRINGS, "a c", 0 }, QUIRE_E_FORMAT, "merge 0 \"a c\"" },
+        { gemma4,
+          { KEY("bos_token_id"), QR_GGUF_U32, NULL, 99 },
+          QUIRE_E_FORMAT,
+          "bos_token_id = 99" },
+        { gemma4,
+          { KEY("add_space_prefix"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "add_space_prefix has type u32" },
         { t5,
           { KEY("precompiled_charsmap"), QR_GGUF_U32, NULL, 1 },
           QUIRE_E_FORMAT,
@@ -287,6 +305,21 @@ static void test_templates(void **state)
     assert_status(QUIRE_E_FORMAT, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, &t, &err));
     assert_string_equal(err.msg, "tokenizer.chat_template contains a NUL character");
     drop(&m);
+}
+
+/* Merges over characters, without a space in front unless the file asks for one. */
+static void test_gemma4(void **state)
+{
+    (void)state;
+    struct quire_tokenizer *t;
+    struct quire_error err;
+    assert_status(QUIRE_OK, open_vocab(gemma4, NULL, 0, &t, &err));
+    assert_ids(encode(t, "a a\n\nb\u00E9", QUIRE_ENCODE_ADD_BOS), 1, 3, 5, 7, 4, 8, 9);
+    quire_tokenizer_close(t);
+    const struct entry prefix = { KEY("add_space_prefix"), QR_GGUF_BOOL, NULL, 1 };
+    assert_status(QUIRE_OK, open_vocab(gemma4, &prefix, 1, &t, &err));
+    assert_ids(encode(t, "a b", 0), 5, 2, 4);
+    quire_tokenizer_close(t);
 }
 
 /* The control tokens of Phi-3 take the white space after them. */
@@ -442,10 +475,11 @@ static void test_wordpiece(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),          cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_affixes),         cmocka_unit_test(test_sentencepiece),
-        cmocka_unit_test(test_wordpiece),       cmocka_unit_test(test_phi3),
-        cmocka_unit_test(test_too_many_tokens), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_errors),    cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_affixes),   cmocka_unit_test(test_sentencepiece),
+        cmocka_unit_test(test_wordpiece), cmocka_unit_test(test_gemma4),
+        cmocka_unit_test(test_phi3),      cmocka_unit_test(test_too_many_tokens),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

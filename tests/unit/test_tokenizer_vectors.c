@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_vectors.c - encodings of reference tokenizers, with published vocabularies. */
 #include "format/gguf.h"
+#include "test_scored_merges.h"
 #include "test_tokenizer.h"
+#include "tokenizer/open_gguf.h"
 #include "json/parse.h"
 
 static char *load(const char *dir, const char *name, size_t *size)
@@ -100,14 +102,11 @@ static void check_case(const struct quire_tokenizer *t, const char *text, size_t
     }
 }
 
-static void run_vectors(const char *name, bool exact)
+/* Checks the encodings of a published vocabulary, and closes the tokenizer. */
+static void run_cases(struct quire_tokenizer *t, const char *name, bool exact)
 {
-    if (!need_shared())
-        skip();
     char file[256];
     size_t size;
-    snprintf(file, sizeof file, "tokenizers/ggml-vocab-%s.gguf", name);
-    struct quire_tokenizer *t = open_shared(file);
     snprintf(file, sizeof file, "ggml-vocab-%s.gguf.inp", name);
     char *inp = load(shared_dir(), file, &size);
     snprintf(file, sizeof file, "ggml-vocab-%s.gguf.out", name);
@@ -134,6 +133,15 @@ static void run_vectors(const char *name, bool exact)
     quire_tokenizer_close(t);
 }
 
+static void run_vectors(const char *name, bool exact)
+{
+    if (!need_shared())
+        skip();
+    char file[256];
+    snprintf(file, sizeof file, "tokenizers/ggml-vocab-%s.gguf", name);
+    run_cases(open_shared(file), name, exact);
+}
+
 static void gpt2(void **state)
 {
     (void)state;
@@ -148,6 +156,28 @@ static void llama_spm(void **state)
 {
     (void)state;
     run_vectors("llama-spm", true);
+}
+
+/* The scored vocabulary with merges instead of scores, as files of Gemma 4 have it: the same
+ * encodings. */
+static void merges_of_scores(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    size_t size;
+    char *data = load(shared_dir(), "ggml-vocab-llama-spm.gguf", &size);
+    assert_non_null(data);
+    for (size_t i = 0; i < 2; i++) {
+        struct image m = image_with_merges(data, size, i == 0 ? "gemma4" : "gpt2");
+        struct quire_tokenizer *t;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, &t, &err));
+        assert_int_equal(quire_tokenizer_adds_bos(t), i == 0);
+        run_cases(t, "llama-spm", true);
+        drop(&m);
+    }
+    free(data);
 }
 static void phi3(void **state)
 {
@@ -240,10 +270,10 @@ static void special_tokens(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpt2),           cmocka_unit_test(deepseek_coder),
-        cmocka_unit_test(llama_spm),      cmocka_unit_test(phi3),
-        cmocka_unit_test(bert),           cmocka_unit_test(sentencepiece),
-        cmocka_unit_test(special_tokens),
+        cmocka_unit_test(gpt2),          cmocka_unit_test(deepseek_coder),
+        cmocka_unit_test(llama_spm),     cmocka_unit_test(merges_of_scores),
+        cmocka_unit_test(phi3),          cmocka_unit_test(bert),
+        cmocka_unit_test(sentencepiece), cmocka_unit_test(special_tokens),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
