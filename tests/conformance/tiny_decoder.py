@@ -62,18 +62,21 @@ class Model:
     """Llama with options:
     norm: "rms", "layer" (without bias) or "layer_bias"
     block: "pre" (norms of inputs), "output" (norms of outputs), "parallel" (one norm, both sublayers)
-    rope_dim: rotated elements of a head; theta: the base; pairs: interleaved in the folder
+    rope_dim: rotated elements of a head; theta: the base, local_theta: that of windows, if not None; pairs:
+    interleaved in the folder
     no_rope, windows: layer numbers; scores see `WINDOW` keys in windows
     alibi: ALiBi instead of RoPE; layers: their number
-    qk: None, "head" (one weight vector for all heads), "heads" (one per head), "unit" (no weights, behind RoPE, in
-    layers with RoPE); qk_late: after RoPE
+    qk: None, "head" (one weight vector for all heads), "heads" (one per head), "full" (over all heads), "unit" (no
+    weights, behind RoPE, in layers with RoPE); qk_late: after RoPE
     bias: projections with a bias, of "qkvo"
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert), "softmax" (two shared
     experts), "alone" (softmax, none) or "input" (the best one, whose sigmoid multiplies its input, and a shared
-    expert); moe_step: in every n-th layer; n_experts: their number; mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder,
-    mtp_gguf: the name of its final norm; hidden_first: the order of its input
+    expert); moe_step: in every n-th layer; n_experts: their number; groups: of "sigmoid", how many and how many of
+    them are chosen; renormalize: weights are divided by their sum
+    mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder, mtp_gguf: the
+    name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
     unit_head: rows of the LM head are divided by their lengths; the folder repeats the vocabulary, its rows of the
     LM head with other lengths, up to this many tokens
@@ -88,7 +91,8 @@ class Model:
         self.rope_dim, self.theta, self.pairs, self.no_rope, self.windows = HEAD, THETA, False, (), ()
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
         self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
-        self.n_experts, self.moe_step = EXPERTS, 1
+        self.n_experts, self.moe_step, self.groups, self.renormalize = EXPERTS, 1, (GROUPS, TOP_GROUPS), True
+        self.local_theta = None
         self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
@@ -125,8 +129,8 @@ class Model:
                 self.add_norm(f"{hf}mlp.ffn_sub_norm", f"{blk}ffn_sub_norm", FFN)
             if part in self.bias:
                 w.add(f"{hf}self_attn.{part}_proj.bias", f"{blk}attn_{gguf}.bias", [rows], 0, 0.3)
-        for part, n in (("q", HEADS), ("k", KV_HEADS)) if self.qk in ("head", "heads") else ():
-            shape = [HEAD] if self.qk == "head" else [n, HEAD]
+        for part, n in (("q", HEADS), ("k", KV_HEADS)) if self.qk in ("head", "heads", "full") else ():
+            shape = {"head": [HEAD], "heads": [n, HEAD], "full": [n * HEAD]}[self.qk]
             w.add(f"{hf}self_attn.{part}_norm.weight", f"{blk}attn_{part}_norm.weight", shape, 1, 0.5)
 
     def fill(self):
@@ -167,10 +171,11 @@ class Model:
         weight, bias = self.w.vector(f"{name}.weight"), self.w.vector(f"{name}.bias")
         return tiny.rms_norm(x, weight) if self.norm == "rms" else tiny.layer_norm(x, weight, bias)
 
-    def rotate(self, x, position):
+    def rotate(self, x, layer, position):
         out, half = list(x), self.rope_dim // 2
+        theta = self.local_theta if self.local_theta and layer in self.windows else self.theta
         for i in range(half):
-            angle = position * self.theta ** (-2 * i / self.rope_dim)
+            angle = position * theta ** (-2 * i / self.rope_dim)
             a, b = (2 * i, 2 * i + 1) if self.pairs else (i, i + half)
             out[a] = x[a] * math.cos(angle) - x[b] * math.sin(angle)
             out[b] = x[b] * math.cos(angle) + x[a] * math.sin(angle)
@@ -179,15 +184,15 @@ class Model:
     def head(self, x, hf, part, h, layer, position):
         """Norm and RoPE of a head of q or k."""
         def norm(v):
-            if not self.qk:
+            if self.qk in (None, "full"):
                 return v
             weight = self.w.vector(f"{hf}self_attn.{part}_norm.weight")
             weight = weight if self.qk == "head" else weight[h * HEAD:(h + 1) * HEAD]
             return (tiny.rms_norm if self.norm == "rms" else tiny.layer_norm)(v, weight)
         plain = self.alibi or layer in self.no_rope
         if self.qk == "unit":
-            return x if plain else tiny.rms_norm(self.rotate(x, position), [1] * HEAD)
-        turned = (lambda v: v) if plain else lambda v: self.rotate(v, position)
+            return x if plain else tiny.rms_norm(self.rotate(x, layer, position), [1] * HEAD)
+        turned = (lambda v: v) if plain else lambda v: self.rotate(v, layer, position)
         return norm(turned(x)) if self.qk_late else turned(norm(x))
 
     def project(self, hf, part, x):
@@ -198,7 +203,10 @@ class Model:
         hf, rows = f"model.layers.{layer}.", {"q": [], "k": [], "v": []}
         for position, x in enumerate(xs):
             for part in "qkv":
-                heads = tiny.heads_of(self.project(f"{hf}self_attn.", part, x))
+                row = self.project(f"{hf}self_attn.", part, x)
+                if self.qk == "full" and part != "v":
+                    row = self.normed(row, f"{hf}self_attn.{part}_norm")
+                heads = tiny.heads_of(row)
                 rows[part].append(heads if part == "v" else
                                   [self.head(v, hf, part, h, layer, position) for h, v in enumerate(heads)])
         window = WINDOW if layer in self.windows else 0
@@ -215,10 +223,10 @@ class Model:
 
     def grouped(self, hf, scores):
         """Experts chosen by score and correction from the groups whose two best experts have the largest sum."""
-        choice = tiny.add(scores, self.w.vector(f"{hf}mlp.gate.e_score_correction_bias"))
-        size = EXPERTS // GROUPS
-        best_two = [sum(sorted(choice[g * size:(g + 1) * size])[-2:]) for g in range(GROUPS)]
-        groups = sorted(range(GROUPS), key=lambda g: -best_two[g])[:TOP_GROUPS]
+        choice, (n, used) = tiny.add(scores, self.w.vector(f"{hf}mlp.gate.e_score_correction_bias")), self.groups
+        size = EXPERTS // n
+        best_two = [sum(sorted(choice[g * size:(g + 1) * size])[-2:]) for g in range(n)]
+        groups = sorted(range(n), key=lambda g: -best_two[g])[:used]
         return sorted((e for g in groups for e in range(g * size, (g + 1) * size)), key=lambda e: -choice[e])[:TOP_K]
 
     def has_experts(self, layer):
@@ -233,7 +241,7 @@ class Model:
         sigmoid = self.moe == "sigmoid"
         scores = [1 / (1 + math.exp(-s)) if sigmoid else math.exp(s) for s in logits]
         chosen = self.grouped(hf, scores) if sigmoid else sorted(range(EXPERTS), key=lambda e: -scores[e])[:TOP_K]
-        total, scale = sum(scores[e] for e in chosen), 2.5 if sigmoid else 1.0
+        total, scale = sum(scores[e] for e in (chosen if self.renormalize else range(EXPERTS))), 2.5 if sigmoid else 1.0
         outs = [[scale * scores[e] / total * y for y in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen]
         return tiny.add(*outs) if self.moe == "alone" else tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
 

@@ -56,7 +56,20 @@ def stacked_experts(tensors):
     return tensors
 
 
+def joined_experts(tensors):
+    """All experts of a layer as two tensors, [experts][out][in], gate and up as one."""
+    for first in [n for n in tensors if n.endswith("mlp.experts.0.gate_proj.weight")]:
+        hf, both, down = first.removesuffix("0.gate_proj.weight"), [], []
+        for e in range(EXPERTS):
+            gate, up, last = (tensors.pop(f"{hf}{e}.{part}_proj.weight")[1] for part in ("gate", "up", "down"))
+            both, down = both + gate + up, down + last
+        tensors[f"{hf}gate_up_proj"] = ([EXPERTS, 2 * EXPERT_FFN, HIDDEN], both)
+        tensors[f"{hf}down_proj"] = ([EXPERTS, HIDDEN, EXPERT_FFN], down)
+    return tensors
+
+
 WINDOWED = tuple(i for i in range(LAYERS) if (i + 1) % 4)
+TYPES = ["sliding_attention" if i in WINDOWED else "full_attention" for i in range(LAYERS)]
 MOE_CONFIG = {"num_experts_per_tok": TOP_K, "moe_intermediate_size": EXPERT_FFN, "first_k_dense_replace": 1,
               "n_group": GROUPS, "topk_group": TOP_GROUPS, "norm_topk_prob": True, "routed_scaling_factor": 2.5,
               "num_nextn_predict_layers": 1, "partial_rotary_factor": 0.5, "head_dim": HEAD}
@@ -79,6 +92,22 @@ INTERNLM2 = renamed(("model.embed_tokens", "model.tok_embeddings"), ("lm_head", 
 BAILING = renamed(("model.embed_tokens", "model.word_embeddings"), ("self_attn.o_proj", "attention.dense"),
                   ("self_attn.q_norm", "attention.query_layernorm"), ("self_attn.k_norm", "attention.key_layernorm"),
                   ("mlp.gate.e_score_correction_bias", "mlp.gate.expert_bias"))
+
+# Hy3: names of the published checkpoint, and those of the reference implementation
+HY3 = renamed(("mlp.gate.weight", "mlp.router.gate.weight"), ("mlp.gate.e_score_correction_bias", "mlp.expert_bias"),
+              ("mlp.shared_experts.", "mlp.shared_mlp."))
+HY3_REFERENCE = renamed(("mlp.gate.e_score_correction_bias", "mlp.e_score_correction_bias"))
+HY3_CONFIG = {"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "num_shared_experts": 1, "head_dim": HEAD,
+              "moe_intermediate_size": EXPERT_FFN, "router_scaling_factor": 2.5}
+HY3_KEYS = [(key, kind, value) for key, kind, value in MOE_KEYS if "group" not in key]
+ROPE_SETS = {"full_attention": {"rope_type": "default", "rope_theta": THETA},
+             "sliding_attention": {"rope_type": "default", "rope_theta": 500.0}}
+WINDOW_KEYS = [("attention.sliding_window", GGUF_U32, WINDOW),
+               ("attention.sliding_window_pattern", tiny.GGUF_ARRAY, [i in WINDOWED for i in range(LAYERS)])]
+SOFTMAX_CONFIG = {"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "moe_intermediate_size": EXPERT_FFN,
+                  "head_dim": HEAD}
+SOFTMAX_KEYS = [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
+                ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)]
 
 VL = renamed(("model.", "model.language_model."))
 VL_CONFIG = {"head_dim": HEAD, "rope_scaling": {"rope_type": "default", "mrope_interleaved": True,
@@ -144,6 +173,29 @@ MODELS = (
                   config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "attention_bias": False,
                           "num_nextn_predict_layers": ABSENT, "partial_rotary_factor": ABSENT, "sliding_window": None,
                           "scoring_func": "sigmoid"}),
+    lambda: Model("solar_open", moe="sigmoid", dense=0, gguf="glm4moe", gguf_ffn_norm="post_attention_norm",
+                  folder=joined_experts, keys=MOE_KEYS[:-2],
+                  config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "first_k_dense_replace": 0,
+                          "num_nextn_predict_layers": ABSENT, "partial_rotary_factor": 1.0}),
+    lambda: Model("hy_v3", qk="head", moe="sigmoid", groups=(1, 1), mtp=True, gguf="hy_v3", folder=HY3, keys=HY3_KEYS,
+                  mtp_names=(("shared_head.norm", "final_layernorm"),),
+                  config={**HY3_CONFIG, "first_k_dense_replace": 1, "route_norm": True, "qk_norm": True,
+                          "num_nextn_predict_layers": 1, "expert_hidden_dim": EXPERT_FFN}),
+    lambda: Model("hy_v3", qk="head", moe="sigmoid", groups=(1, 1), dense=2,
+                  folder=lambda t: HY3_REFERENCE(joined_experts(t)),
+                  config={**HY3_CONFIG, "mlp_layer_types": ["dense"] * 2 + ["sparse"] * (LAYERS - 2)}),
+    lambda: Model("mellum", qk="head", moe="alone", dense=0, windows=WINDOWED, local_theta=500.0, gguf="mellum",
+                  config={**SOFTMAX_CONFIG, "layer_types": TYPES, "sliding_window": WINDOW, "rope_theta": ABSENT,
+                          "rope_parameters": ROPE_SETS, "norm_topk_prob": True},
+                  keys=SOFTMAX_KEYS + WINDOW_KEYS + [("rope.freq_base_swa", GGUF_F32, 500.0)]),
+    lambda: Model("flex_olmo", block="output", qk="full", moe="alone", dense=0, renormalize=False,
+                  folder=joined_experts, config={"num_experts": EXPERTS, "num_experts_per_tok": TOP_K,
+                                                 "intermediate_size": EXPERT_FFN}),
+    lambda: Model("ministral", windows=WINDOWED, config={"layer_types": TYPES, "sliding_window": WINDOW}),
+    lambda: Model("ministral", windows=range(LAYERS), config={"sliding_window": WINDOW}),
+    lambda: Model("helium", pairs=True, bias="qkv", config={"head_dim": HEAD, "attention_bias": True}),
+    lambda: Model("maincoder", pairs=True, qk="head", qk_late=True, gguf="maincoder", config={"head_dim": HEAD}),
+    lambda: Model("PanguEmbedded", bias="qkvo", gguf="pangu-embedded", config={"bias": True}),
     lambda: Model("cohere", norm="layer", block="parallel", pairs=True, scales=(1, 1, 0.25), gguf="command-r",
                   config={"logit_scale": 0.25}, keys=[("logit_scale", GGUF_F32, 0.25)]),
     lambda: Model("cohere", norm="layer", block="parallel", pairs=True, qk="heads", gguf="command-r",

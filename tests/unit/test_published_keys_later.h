@@ -387,6 +387,38 @@ static const struct {
       "ngs\":65536,\"type\":\"yarn\"},\"rope_theta\":10000,\"routed_scaling_factor\":1.5,"
       "\"scoring_func\":\"sqrtsoftplus\",\"sliding_window\":128,\"swiglu_limit\":10.0,\"t"
       "ie_word_embeddings\":false,\"topk_method\":\"noaux_tc\"" },
+    { "hy_v3", /* Hy3 */
+      ",\"enable_attention_fp32_softmax\":false,\"enable_lm_head_fp32\":true,\"enable_moe_f"
+      "p32_combine\":false,\"eod_token_id\":26,\"expert_hidden_dim\":32,\"moe_intermediate_"
+      "size\":32,\"first_k_dense_replace\":1,\"head_dim\":16,\"hidden_act\":\"silu\",\"moe_"
+      "router_enable_expert_bias\":true,\"moe_router_use_sigmoid\":true,\"num_experts\":16,"
+      "\"num_experts_per_tok\":8,\"num_shared_experts\":1,\"output_router_logits\":true,\"q"
+      "k_norm\":true,\"rms_norm_eps\":1e-05,\"rope_parameters\":{\"rope_theta\":11158840.0,"
+      "\"rope_type\":\"default\"},\"route_norm\":true,\"router_scaling_factor\":2.826,\"sep"
+      "_token_id\":7,\"tie_word_embeddings\":false,\"use_grouped_mm\":false,\"num_nextn_pre"
+      "dict_layers\":1" },
+    { "mellum", /* Mellum 2 */
+      ",\"attention_bias\":false,\"dtype\":\"bfloat16\",\"head_dim\":16,\"hidden_act\":\"si"
+      "lu\",\"layer_types\":[\"sliding_attention\",\"sliding_attention\",\"sliding_attentio"
+      "n\",\"full_attention\"],\"max_window_layers\":0,\"mlp_layer_types\":[\"sparse\",\"sp"
+      "arse\",\"sparse\",\"sparse\"],\"moe_intermediate_size\":32,\"norm_topk_prob\":true,"
+      "\"num_experts\":16,\"num_experts_per_tok\":8,\"output_router_logits\":false,\"rms_no"
+      "rm_eps\":1e-06,\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"yarn\",\"rop"
+      "e_theta\":500000.0,\"factor\":16.0,\"original_max_position_embeddings\":8192,\"beta_"
+      "fast\":32.0,\"beta_slow\":1.0,\"attention_factor\":1.2772588722239782},\"sliding_att"
+      "ention\":{\"rope_type\":\"default\",\"rope_theta\":500000.0}},\"router_aux_loss_coef"
+      "\":0.001,\"sliding_window\":1024,\"tie_word_embeddings\":false,\"use_sliding_window"
+      "\":true" },
+    { "solar_open", /* Solar Open 100B */
+      ",\"partial_rotary_factor\":1.0,\"head_dim\":16,\"hidden_act\":\"silu\",\"moe_interme"
+      "diate_size\":32,\"rms_norm_eps\":1e-05,\"rope_theta\":1000000,\"n_routed_experts\":1"
+      "6,\"n_shared_experts\":1,\"norm_topk_prob\":true,\"routed_scaling_factor\":1.0,\"num"
+      "_experts_per_tok\":8,\"tie_word_embeddings\":false,\"first_k_dense_replace\":0,\"rop"
+      "e_scaling\":{\"type\":\"yarn\",\"factor\":2.0,\"original_max_position_embeddings\":6"
+      "5536}" },
+    { "PanguEmbedded", /* openPangu Embedded 7B */
+      ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
+      "0.0,\"tie_word_embeddings\":false" },
 };
 
 #endif

@@ -8,9 +8,9 @@
     X(afmoe)                                                                                       \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
+    X(baichuan)                                                                                    \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \
-    X(baichuan)                                                                                    \
     X(bamba)                                                                                       \
     X(bart)                                                                                        \
     X(bert)                                                                                        \
@@ -36,6 +36,7 @@
     X(falcon)                                                                                      \
     X(falcon_h1)                                                                                   \
     X(falcon_mamba)                                                                                \
+    X(flex_olmo)                                                                                   \
     X(gemma)                                                                                       \
     X(gemma2)                                                                                      \
     X(gemma3)                                                                                      \
@@ -57,8 +58,10 @@
     X(granitemoe)                                                                                  \
     X(granitemoe_swa)                                                                              \
     X(granitemoehybrid)                                                                            \
+    X(helium)                                                                                      \
     X(hunyuan_v1_dense)                                                                            \
     X(hunyuan_v1_moe)                                                                              \
+    X(hy_v3)                                                                                       \
     X(internlm2)                                                                                   \
     X(internlm3)                                                                                   \
     X(jais2)                                                                                       \
@@ -71,8 +74,10 @@
     X(llama)                                                                                       \
     X(llama4)                                                                                      \
     X(longcat_flash)                                                                               \
+    X(maincoder)                                                                                   \
     X(mamba)                                                                                       \
     X(mamba2)                                                                                      \
+    X(mellum)                                                                                      \
     X(mimo)                                                                                        \
     X(mimo_v2_flash)                                                                               \
     X(minicpm)                                                                                     \
@@ -80,6 +85,7 @@
     X(minimax)                                                                                     \
     X(minimax_m2)                                                                                  \
     X(minimax_m3)                                                                                  \
+    X(ministral)                                                                                   \
     X(ministral3)                                                                                  \
     X(mistral)                                                                                     \
     X(mistral4)                                                                                    \
@@ -98,6 +104,7 @@
     X(olmoe)                                                                                       \
     X(opt)                                                                                         \
     X(orion)                                                                                       \
+    X(pangu_embedded)                                                                              \
     X(phi)                                                                                         \
     X(phi3)                                                                                        \
     X(phimoe)                                                                                      \
@@ -115,6 +122,7 @@
     X(rwkv)                                                                                        \
     X(seed_oss)                                                                                    \
     X(smollm3)                                                                                     \
+    X(solar_open)                                                                                  \
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
     X(t5)                                                                                          \

@@ -36,6 +36,10 @@ const struct qr_name_rule qr_names_hf_llama[] = {
     { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "mlp.experts.%u.gate_proj.weight" },
     { QR_W_EXPERT_UP, QR_SLICE_ALL, L "mlp.experts.%u.up_proj.weight" },
     { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.%u.down_proj.weight" },
+    /* all experts as one tensor, which Transformers 5 has in memory and some files, too */
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
     { QR_W_SHARED_ROUTER, QR_SLICE_ALL, L "mlp.shared_expert_gate.weight" },
     { QR_W_SHARED_GATE, QR_SLICE_ALL, L "mlp.shared_expert.gate_proj.weight" },
     { QR_W_SHARED_UP, QR_SLICE_ALL, L "mlp.shared_expert.up_proj.weight" },
