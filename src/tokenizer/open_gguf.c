@@ -150,6 +150,40 @@ static quire_status read_affixes(struct qr_vocab_spec *spec, const struct qr_ggu
     return QUIRE_OK;
 }
 
+/* Pairs of texts of encoders, whose texts have tokens at both ends: A [EOS] [SEP] B, as RoBERTa's
+ * are, or A [EOS] B. The texts of ModernBERT have one token between them, whatever the file says:
+ * so they were trained. */
+static quire_status read_pair(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                              struct quire_error *err)
+{
+    struct qr_gguf_str arch;
+    bool two;
+    QR_TRY(qr_gguf_get_str_or(f, "general.architecture", "", &arch, err));
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("add_sep_token"), true, &two, err));
+    if (!spec->n_prefix_ids || !spec->n_suffix_ids)
+        return QUIRE_OK;
+    const int64_t eos = spec->suffix_ids[0], sep = spec->special[QUIRE_SPECIAL_SEP];
+    spec->has_pair = true;
+    spec->pair_ids[spec->n_pair_ids++] = eos;
+    if (two && !equals(&arch, "modern-bert"))
+        spec->pair_ids[spec->n_pair_ids++] = sep != QUIRE_TOKEN_NONE ? sep : eos;
+    return QUIRE_OK;
+}
+
+/* Refuses normalizers of files whose texts are encoded as they are. */
+static quire_status refuse_normalizers(const struct qr_gguf *f, struct quire_error *err)
+{
+    static const char *const keys[] = { KEY("normalizer.lowercase"),
+                                        KEY("normalizer.strip_accents") };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        bool in_use;
+        QR_TRY(qr_gguf_get_bool_or(f, keys[i], false, &in_use, err));
+        if (in_use)
+            return qr_fail(err, QUIRE_E_UNSUPPORTED, "%s is supported for WordPiece only", keys[i]);
+    }
+    return QUIRE_OK;
+}
+
 /* A vocabulary like SentencePiece's with merges instead of scores (Gemma 4). */
 static quire_status read_sentencepiece_merges(struct qr_vocab_spec *spec, const struct qr_gguf *f,
                                               bool add_bos, struct quire_error *err)
@@ -190,8 +224,9 @@ static quire_status read_byte_level_bpe(struct qr_vocab_spec *spec, const struct
     QR_TRY(read_tokens(spec, f, err));
     QR_TRY(read_merges(spec, f, err));
     QR_TRY(read_special_ids(spec, f, err));
-    return read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], rule->add_bos,
-                        spec->special[QUIRE_SPECIAL_EOS], false, err);
+    QR_TRY(read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], rule->add_bos,
+                        spec->special[QUIRE_SPECIAL_EOS], false, err));
+    return read_pair(spec, f, err);
 }
 
 /* Phi-3's control tokens consume the white space after them, which GGUF has no key for. */
@@ -265,12 +300,13 @@ static quire_status read_unigram(struct qr_vocab_spec *spec, const struct qr_ggu
                                &spec->remove_extra_whitespaces, err));
     spec->prepend_scheme = prepend ? QR_PREPEND_ALWAYS : QR_PREPEND_NEVER;
     spec->strip_prepended_space = prepend;
-    return read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], false,
-                        spec->special[QUIRE_SPECIAL_EOS], true, err);
+    QR_TRY(read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], false,
+                        spec->special[QUIRE_SPECIAL_EOS], true, err));
+    return read_pair(spec, f, err);
 }
 
-/* GGUF has no key for lowercasing. A vocabulary without capital letters must be uncased: it could
- * not encode them. */
+/* Older files have no key for lowercasing. A vocabulary without capital letters must be uncased: it
+ * could not encode them. */
 static bool is_uncased(const struct qr_vocab_spec *spec)
 {
     for (size_t i = 0; i < spec->n_tokens; i++) {
@@ -298,7 +334,10 @@ static quire_status read_wordpiece(struct qr_vocab_spec *spec, const struct qr_g
     if (spec->special[QUIRE_SPECIAL_UNK] == QUIRE_TOKEN_NONE)
         return qr_fail(err, QUIRE_E_FORMAT, KEY("unknown_token_id") " is missing");
     spec->clean_text = spec->isolate_cjk = true;
-    spec->lowercase = spec->strip_accents = is_uncased(spec);
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("normalizer.lowercase"), is_uncased(spec), &spec->lowercase,
+                               err));
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("normalizer.strip_accents"), spec->lowercase,
+                               &spec->strip_accents, err));
     spec->strip_prepended_space = true;
     const int64_t cls = spec->special[QUIRE_SPECIAL_CLS], sep = spec->special[QUIRE_SPECIAL_SEP];
     spec->has_pair = sep != QUIRE_TOKEN_NONE; /* [CLS] A [SEP] B [SEP] */
@@ -350,6 +389,8 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
 {
     struct qr_gguf_str model;
     QR_TRY(qr_gguf_get_str(f, KEY("model"), &model, err));
+    if (!equals(&model, "bert"))
+        QR_TRY(refuse_normalizers(f, err));
     if (equals(&model, "gpt2"))
         QR_TRY(read_byte_level_bpe(spec, f, err));
     else if (equals(&model, "llama"))

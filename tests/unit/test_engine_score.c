@@ -2,11 +2,7 @@
 /* test_engine_score.c - classification heads: scores of the engine against double precision from
  * the reference hidden states, pairs of texts, files that are refused. The heads have generated
  * weights. */
-#include "engine_heads.h"
-
-enum { MAX_LABELS = 5 };
-
-static const uint32_t lengths[] = { 1, 7, 33, 100 };
+#include "test_scores.h"
 
 /* ---- Checkpoints with heads */
 
@@ -30,33 +26,7 @@ static void make_roberta(struct folder *f, uint32_t labels)
     add_seeded(f, "classifier.out_proj.bias", 0, labels, 9);
 }
 
-static void make_modernbert(struct folder *f, uint32_t labels, bool mean)
-{
-    read_folder(f, "modernbert");
-    find(f, "decoder.bias")->name[0] = 0;
-    for (size_t i = 0; i < f->n; i++)
-        if (!f->t[i].name[0]) { /* the last tensor takes its place */
-            free(f->t[i].data);
-            f->t[i] = f->t[--f->n];
-        }
-    set_labels(f, "ModernBertForSequenceClassification", labels);
-    if (mean)
-        replace(f->config, 1 << 16, "\"classifier_pooling\": \"cls\"",
-                "\"classifier_pooling\": \"mean\"");
-    add_seeded(f, "classifier.weight", labels, WIDTH, 5);
-    add_seeded(f, "classifier.bias", 0, labels, 9);
-}
-
 /* ---- Heads in double precision */
-
-static void linear(const struct tensor *w, const struct tensor *bias, const double *x, double *out)
-{
-    for (size_t i = 0; i < w->shape[0]; i++) {
-        out[i] = bias ? bias->data[i] : 0;
-        for (size_t k = 0; k < WIDTH; k++)
-            out[i] += (double)w->data[i * WIDTH + k] * x[k];
-    }
-}
 
 static void roberta_head(struct folder *f, const double *cls, double *out)
 {
@@ -67,59 +37,12 @@ static void roberta_head(struct folder *f, const double *cls, double *out)
     linear(find(f, "classifier.out_proj.weight"), find(f, "classifier.out_proj.bias"), mid, out);
 }
 
-static void modernbert_head(struct folder *f, const double *x, double *out)
-{
-    double mid[WIDTH], mean = 0, square = 0;
-    linear(find(f, "head.dense.weight"), NULL, x, mid);
-    for (int i = 0; i < WIDTH; i++) {
-        mid[i] *= 0.5 * (1 + erf(mid[i] / sqrt(2)));
-        mean += mid[i] / WIDTH;
-    }
-    for (int i = 0; i < WIDTH; i++)
-        square += (mid[i] - mean) * (mid[i] - mean) / WIDTH;
-    for (int i = 0; i < WIDTH; i++)
-        mid[i] = (mid[i] - mean) / sqrt(square + 1e-5) * find(f, "head.norm.weight")->data[i];
-    linear(find(f, "classifier.weight"), find(f, "classifier.bias"), mid, out);
-}
-
-/* Reference states of the first token or, with mean, of all tokens. */
-static void golden_state(const char *folder, uint32_t n, bool mean, double out[WIDTH])
-{
-    static float hidden[100 * WIDTH];
-    char name[32];
-    snprintf(name, sizeof name, "last_hidden.%u", n);
-    assert_true(read_golden(folder, name, hidden, n * WIDTH * sizeof(float)));
-    for (uint32_t i = 0; i < WIDTH; i++) {
-        out[i] = hidden[i];
-        for (uint32_t r = 1; r < n && mean; r++)
-            out[i] += hidden[r * WIDTH + i];
-        out[i] /= mean ? n : 1;
-    }
-}
-
 static void golden_pooler(const char *name, double out[WIDTH])
 {
     float pooler[WIDTH];
     assert_true(read_golden("bert", name, pooler, sizeof pooler));
     for (int i = 0; i < WIDTH; i++)
         out[i] = pooler[i];
-}
-
-/* Scores with and without the activation. */
-static void check_scores(struct bench *b, struct quire_request_params p, const double *outputs,
-                         size_t labels, bool sigmoid)
-{
-    struct vector got;
-    p.raw_scores = true;
-    must_compute(b->engine, &p, &got);
-    assert_int_equal(got.n, labels);
-    assert_near(got.values, outputs, labels, 1e-3);
-    double want[MAX_LABELS];
-    for (size_t i = 0; i < labels; i++)
-        want[i] = sigmoid ? 1 / (1 + exp(-outputs[i])) : outputs[i];
-    p.raw_scores = false;
-    must_compute(b->engine, &p, &got);
-    assert_near(got.values, want, labels, 1e-3);
 }
 
 static void test_bert(void **state)
@@ -208,115 +131,6 @@ static void test_modernbert(void **state)
             golden_state("modernbert", lengths[i], mean, x);
             modernbert_head(&f, x, want);
             check_scores(&b, vector_of(QUIRE_TASK_SCORE, ids, lengths[i]), want, 3, false);
-        }
-        close_bench(&b);
-        free_folder(&f);
-    }
-}
-
-/* ---- GGUF */
-
-static void gguf_name(const char *hf, char out[160])
-{
-    static const char *const parts[][2] = {
-        { "embeddings.word_embeddings", "token_embd" },
-        { "embeddings.position_embeddings", "position_embd" },
-        { "embeddings.token_type_embeddings", "token_types" },
-        { "embeddings.LayerNorm", "token_embd_norm" },
-        { "encoder.layer.", "blk." },
-        { "attention.self.query", "attn_q" },
-        { "attention.self.key", "attn_k" },
-        { "attention.self.value", "attn_v" },
-        { "attention.output.dense", "attn_output" },
-        { "attention.output.LayerNorm", "attn_output_norm" },
-        { "intermediate.dense", "ffn_up" },
-        { "output.dense", "ffn_down" },
-        { "output.LayerNorm", "layer_output_norm" },
-    };
-    snprintf(out, 160, "%s", hf);
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
-        replace(out, 160, parts[i][0], parts[i][1]);
-}
-
-/* Writes the folder as a GGUF file of family bert, without the pooler, which converters leave
- * out. */
-static void write_gguf(struct folder *f, char path[128])
-{
-    static const struct {
-        const char *key;
-        uint32_t value;
-    } sizes[] = { { "bert.block_count", 2 },          { "bert.context_length", 128 },
-                  { "bert.embedding_length", WIDTH }, { "bert.feed_forward_length", 160 },
-                  { "bert.attention.head_count", 4 }, { "bert.pooling_type", 4 } };
-    enum { N_SIZES = sizeof sizes / sizeof *sizes };
-    struct image m = { 0 };
-    uint64_t at = 0, n = 0;
-    for (size_t i = 0; i < f->n; i++)
-        n += !strstr(f->t[i].name, "pooler");
-    put_head(&m, 3, n, N_SIZES + 4);
-    put_kv_str(&m, "general.architecture", "bert");
-    put_kv_f32(&m, "bert.attention.layer_norm_epsilon", 1e-12f);
-    put_key(&m, "bert.attention.causal", 7);
-    put_u8(&m, 0);
-    put_kv_array(&m, "bert.classifier.output_labels", 8, 1);
-    put_str(&m, "LABEL_0");
-    for (size_t i = 0; i < N_SIZES; i++)
-        put_kv_u32(&m, sizes[i].key, sizes[i].value);
-    for (size_t i = 0; i < f->n; i++) {
-        char name[160];
-        const struct tensor *t = &f->t[i];
-        const uint64_t dims[2] = { t->n_dims == 2 ? t->shape[1] : t->shape[0], t->shape[0] };
-        if (strstr(t->name, "pooler"))
-            continue;
-        gguf_name(t->name, name);
-        put_tensor(&m, name, 0, t->n_dims, dims, at);
-        at += (t->n * sizeof(float) + 31) / 32 * 32;
-    }
-    pad_to(&m, 32);
-    for (size_t i = 0; i < f->n; i++)
-        if (!strstr(f->t[i].name, "pooler")) {
-            put(&m, f->t[i].data, f->t[i].n * sizeof(float));
-            pad_to(&m, 32);
-        }
-    write_file("reranker.gguf", m.data, m.size);
-    snprintf(path, 128, "%s/reranker.gguf", dir);
-    drop(&m);
-}
-
-/* cls and cls.output as RoBERTa's head; cls.output alone on the first token's state. */
-static void test_gguf(void **state)
-{
-    (void)state;
-    if (!need_shared())
-        skip();
-    for (int dense = 0; dense < 2; dense++) {
-        struct folder f;
-        struct bench b;
-        int32_t ids[100];
-        char path[128];
-        double x[WIDTH], mid[WIDTH], want[1];
-        read_folder(&f, "bert");
-        if (dense) {
-            add_seeded(&f, "cls.weight", WIDTH, WIDTH, 3);
-            add_seeded(&f, "cls.bias", 0, WIDTH, 4);
-        }
-        struct tensor *out = add_seeded(&f, "cls.output.weight", 0, WIDTH, 5); /* one row */
-        add_seeded(&f, "cls.output.bias", 0, 1, 9);
-        write_gguf(&f, path);
-        const struct quire_engine_params ep = bench_params(1);
-        open_bench(&b, path, NULL, &ep);
-        for (size_t i = 0; i < 4; i++) {
-            golden_ids("bert", lengths[i], ids);
-            golden_state("bert", lengths[i], false, x);
-            if (dense) {
-                linear(find(&f, "cls.weight"), find(&f, "cls.bias"), x, mid);
-                for (int k = 0; k < WIDTH; k++)
-                    x[k] = tanh(mid[k]);
-            }
-            want[0] = find(&f, "cls.output.bias")->data[0];
-            for (int k = 0; k < WIDTH; k++)
-                want[0] += out->data[k] * x[k];
-            check_scores(&b, vector_of(QUIRE_TASK_SCORE, ids, lengths[i]), want, 1, true);
         }
         close_bench(&b);
         free_folder(&f);
@@ -441,8 +255,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
-        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_gguf),
-        cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_activation),
+        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_bad_files),
+        cmocka_unit_test(test_activation),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,138 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_gguf.c - every key of GGUF files that tokenizers read: wrong types, wrong values,
  * missing. */
-#include "test_gguf.h"
-#include "test_tokenizer.h"
-#include "tokenizer/open_gguf.h"
-
-#define LEN(array) (sizeof(array) / sizeof *(array))
-#define KEY(name)  "tokenizer.ggml." name
-#define SPACE      "\u2581"
-
-enum { MAX_ENTRIES = 24, STRINGS = 100, INTS, FLOATS, NO_KEY };
-
-struct entry {
-    const char *key;
-    uint32_t type; /* of a value, or an array: STRINGS, INTS, FLOATS; NO_KEY removes the key */
-    const char *strings; /* separated by | */
-    double number;       /* of a value, or of all elements */
-};
-
-static size_t count_strings(const char *s)
-{
-    size_t n = 1;
-    for (; *s; s++)
-        n += *s == '|';
-    return n;
-}
-
-static void put_strings(struct image *m, const char *s)
-{
-    for (size_t n = count_strings(s); n; n--) {
-        const size_t size = strcspn(s, "|");
-        put_u64(m, size);
-        put(m, s, size);
-        s += size + 1;
-    }
-}
-
-static void put_entry(struct image *m, const struct entry *e)
-{
-    const size_t n = e->strings ? count_strings(e->strings) : 0;
-    const float f = (float)e->number;
-    switch (e->type) {
-    case STRINGS:
-        put_kv_array(m, e->key, QR_GGUF_STRING, n);
-        put_strings(m, e->strings);
-        break;
-    case INTS:
-    case FLOATS:
-        put_kv_array(m, e->key, e->type == INTS ? QR_GGUF_I32 : QR_GGUF_F32, n);
-        for (size_t i = 0; i < n; i++)
-            e->type == INTS ? put_u32(m, (uint32_t)(int32_t)e->number) : put(m, &f, sizeof f);
-        break;
-    case QR_GGUF_STRING:
-        put_kv_str(m, e->key, e->strings);
-        break;
-    case QR_GGUF_BOOL:
-        put_key(m, e->key, QR_GGUF_BOOL);
-        put_u8(m, e->number != 0);
-        break;
-    default:
-        put_key(m, e->key, e->type);
-        put_u32(m, (uint32_t)(int64_t)e->number);
-        break;
-    }
-}
-
-/* Opens a vocabulary whose entries `extra` replaces or extends. */
-static quire_status open_vocab(const struct entry *base, const struct entry *extra, size_t n_extra,
-                               struct quire_tokenizer **t, struct quire_error *err)
-{
-    struct entry all[MAX_ENTRIES];
-    size_t n = 0, count = 0;
-    for (; base[n].key; n++)
-        all[n] = base[n];
-    for (size_t i = 0; i < n_extra; i++) {
-        size_t at = 0;
-        while (at < n && strcmp(all[at].key, extra[i].key) != 0)
-            at++;
-        all[at] = extra[i];
-        n = at == n ? n + 1 : n;
-    }
-    struct image m;
-    for (size_t i = 0; i < n; i++)
-        count += all[i].type != NO_KEY;
-    put_head(&m, 3, 0, count);
-    for (size_t i = 0; i < n; i++)
-        if (all[i].type != NO_KEY)
-            put_entry(&m, &all[i]);
-    struct fail_alloc f;
-    fail_alloc_init(&f, 0, false);
-    struct quire_tokenizer_params params = { .struct_size = sizeof params, .allocator = &f.hooks };
-    *err = (struct quire_error)QUIRE_ERROR_INIT;
-    const quire_status s = qr_tokenizer_open_gguf_memory(m.data, m.size, &params, t, err);
-    if (s == QUIRE_OK) { /* once more without hooks, which end with this call */
-        quire_tokenizer_close(*t);
-        assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, t, err));
-    }
-    assert_int_equal(f.live_count, 0);
-    drop(&m);
-    return s;
-}
-
-static const struct entry gpt2[] = {
-    { KEY("model"), QR_GGUF_STRING, "gpt2", 0 },
-    { KEY("pre"), QR_GGUF_STRING, "gpt-2", 0 },
-    { KEY("tokens"), STRINGS, "a|b|ab|<s>|</s>", 0 },
-    { KEY("token_type"), INTS, "1|1|1|1|1", 1 },
-    { KEY("merges"), STRINGS, "a b", 0 },
-    { 0 },
-};
-static const struct entry llama[] = {
-    { KEY("model"), QR_GGUF_STRING, "llama", 0 },
-    { KEY("tokens"), STRINGS, "<unk>|<s>|</s>|\u2581|a|<0x41>|<|x|>", 0 },
-    { KEY("scores"), FLOATS, "1|1|1|1|1|1|1|1|1", -1 },
-    { 0 },
-};
-static const struct entry gemma4[] = {
-    { KEY("model"), QR_GGUF_STRING, "gemma4", 0 },
-    { KEY("tokens"), STRINGS, "<unk>|<bos>|\u2581|a|b|\u2581a|\n|\n\n|<0xC3>|<0xA9>", 0 },
-    { KEY("merges"), STRINGS, "\u2581 a|\n \n", 0 },
-    { KEY("bos_token_id"), QR_GGUF_U32, NULL, 1 },
-    { 0 },
-};
-static const struct entry t5[] = {
-    { KEY("model"), QR_GGUF_STRING, "t5", 0 },
-    { KEY("tokens"), STRINGS, "<unk>|</s>|\u2581|a", 0 },
-    { KEY("scores"), FLOATS, "1|1|1|1", -1 },
-    { 0 },
-};
-static const struct entry bert[] = {
-    { KEY("model"), QR_GGUF_STRING, "bert", 0 },
-    { KEY("tokens"), STRINGS, "[UNK]|[CLS]|[SEP]|[PAD]|[MASK]|\u2581a|b", 0 },
-    { 0 },
-};
+#include "test_gguf_vocab.h"
 
 /* The message contains the key. */
 static void test_errors(void **state)
@@ -183,6 +52,30 @@ static void test_errors(void **state)
           { KEY("add_eos_token"), QR_GGUF_U32, NULL, 1 },
           QUIRE_E_FORMAT,
           "add_eos_token has type u32" },
+        { gpt2,
+          { KEY("add_sep_token"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "add_sep_token has type u32" },
+        { gpt2,
+          { KEY("normalizer.lowercase"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "normalizer.lowercase has type u32" },
+        { llama,
+          { KEY("normalizer.lowercase"), QR_GGUF_BOOL, NULL, 1 },
+          QUIRE_E_UNSUPPORTED,
+          "normalizer.lowercase is supported for WordPiece only" },
+        { t5,
+          { KEY("normalizer.strip_accents"), QR_GGUF_BOOL, NULL, 1 },
+          QUIRE_E_UNSUPPORTED,
+          "normalizer.strip_accents is supported" },
+        { bert,
+          { KEY("normalizer.lowercase"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "normalizer.lowercase has type u32" },
+        { bert,
+          { KEY("normalizer.strip_accents"), QR_GGUF_U32, NULL, 1 },
+          QUIRE_E_FORMAT,
+          "normalizer.strip_accents has type u32" },
         { gpt2,
           { "tokenizer.chat_template", QR_GGUF_U32, NULL, 1 },
           QUIRE_E_FORMAT,
@@ -307,56 +200,6 @@ static void test_templates(void **state)
     drop(&m);
 }
 
-/* Merges over characters, without a space in front unless the file asks for one. */
-static void test_gemma4(void **state)
-{
-    (void)state;
-    struct quire_tokenizer *t;
-    struct quire_error err;
-    assert_status(QUIRE_OK, open_vocab(gemma4, NULL, 0, &t, &err));
-    assert_ids(encode(t, "a a\n\nb\u00E9", QUIRE_ENCODE_ADD_BOS), 1, 3, 5, 7, 4, 8, 9);
-    quire_tokenizer_close(t);
-    const struct entry prefix = { KEY("add_space_prefix"), QR_GGUF_BOOL, NULL, 1 };
-    assert_status(QUIRE_OK, open_vocab(gemma4, &prefix, 1, &t, &err));
-    assert_ids(encode(t, "a b", 0), 5, 2, 4);
-    quire_tokenizer_close(t);
-}
-
-/* The control tokens of Phi-3 take the white space after them. */
-static void test_phi3(void **state)
-{
-    (void)state;
-    static const char *const texts[] = { "<unk>", "<s>",           "</s>",  SPACE,  "a",
-                                         "<|u|>", "<|endoftext|>", "<|nox", "<!x|>" };
-    struct image m;
-    struct quire_tokenizer *t;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    put_head(&m, 3, 0, 6);
-    put_kv_str(&m, "general.architecture", "phi3");
-    put_kv_str(&m, KEY("model"), "llama");
-    put_kv_array(&m, KEY("tokens"), QR_GGUF_STRING, LEN(texts));
-    for (size_t i = 0; i < LEN(texts); i++)
-        put_str(&m, texts[i]);
-    put_kv_array(&m, KEY("scores"), QR_GGUF_F32, LEN(texts));
-    for (size_t i = 0; i < LEN(texts); i++)
-        put_u32(&m, 0);
-    put_kv_array(&m, KEY("token_type"), QR_GGUF_I32, LEN(texts));
-    for (size_t i = 0; i < LEN(texts); i++)
-        put_u32(&m, i == 3 || i == 4 ? QUIRE_TOKEN_NORMAL : QUIRE_TOKEN_CONTROL);
-    put_key(&m, KEY("add_space_prefix"), QR_GGUF_BOOL);
-    put_u8(&m, 0);
-    assert_status(QUIRE_OK, qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, &t, &err));
-    drop(&m);
-    for (size_t i = 1; i < LEN(texts); i++) {
-        char text[32];
-        const bool strips = i == 2 || i == 5;
-        snprintf(text, sizeof text, "%s a", texts[i]);
-        if (i != 3 && i != 4)
-            assert_int_equal(encode(t, text, QUIRE_ENCODE_PARSE_SPECIAL).n, strips ? 2 : 3);
-    }
-    quire_tokenizer_close(t);
-}
-
 /* More tokens than any vocabulary has. */
 static void test_too_many_tokens(void **state)
 {
@@ -457,29 +300,12 @@ static void test_sentencepiece(void **state)
     quire_tokenizer_close(t);
 }
 
-/* Capital letters in a normal token mean a cased vocabulary. */
-static void test_wordpiece(void **state)
-{
-    (void)state;
-    const struct entry cased[] = { { KEY("tokens"), STRINGS, "[UNK]|\u2581a|\u2581A|b~", 0 } };
-    struct quire_tokenizer *t;
-    struct quire_error err;
-    assert_status(QUIRE_OK, open_vocab(bert, NULL, 0, &t, &err));
-    assert_ids(encode(t, "A Ab", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 1, 5, 5, 6, 2);
-    quire_tokenizer_close(t);
-    assert_status(QUIRE_OK, open_vocab(bert, cased, 1, &t, &err));
-    assert_ids(encode(t, "A a", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 2, 1);
-    quire_tokenizer_close(t);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),    cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_affixes),   cmocka_unit_test(test_sentencepiece),
-        cmocka_unit_test(test_wordpiece), cmocka_unit_test(test_gemma4),
-        cmocka_unit_test(test_phi3),      cmocka_unit_test(test_too_many_tokens),
-        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_errors),          cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_affixes),         cmocka_unit_test(test_sentencepiece),
+        cmocka_unit_test(test_too_many_tokens), cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

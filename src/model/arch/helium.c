@@ -3,12 +3,8 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "num_key_value_heads", 20 },
-    { "head_dim", 128 },
-    { "max_position_embeddings", 4096 },
-    { "rms_norm_eps", 1e-8 },
-    { "rope_theta", 100000 },
-    { 0 },
+    { "num_key_value_heads", 20 }, { "head_dim", 128 },      { "max_position_embeddings", 4096 },
+    { "rms_norm_eps", 1e-8 },      { "rope_theta", 100000 }, { 0 },
 };
 
 const struct qr_arch qr_arch_helium = {

@@ -72,8 +72,13 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
-/* GGUF files have no prediction head. */
+/* GGUF files have the dense layer of the head for classification only. */
 static const struct qr_name_rule gguf_names[] = {
+    { QR_W_HEAD_DENSE, QR_SLICE_ALL, "cls.weight" },
+    { QR_W_HEAD_DENSE_BIAS, QR_SLICE_ALL, "cls.bias" },
+    { QR_W_HEAD_NORM, QR_SLICE_ALL, "cls.norm.weight" },
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "cls.output.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "cls.output.bias" },
     { QR_W_FFN_GATE, QR_SLICE_GATE, "blk.%u.ffn_up.weight" },
     { QR_W_FFN_UP, QR_SLICE_UP, "blk.%u.ffn_up.weight" },
     { 0 },

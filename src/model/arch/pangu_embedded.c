@@ -3,12 +3,9 @@
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
-    { "num_key_value_heads", 8 },
-    { "max_position_embeddings", 32768 },
-    { "rms_norm_eps", 1e-5 },
-    { "rope_theta", 16000000 },
-    { "attention_bias", 1 },
-    { 0 },
+    { "num_key_value_heads", 8 }, { "max_position_embeddings", 32768 },
+    { "rms_norm_eps", 1e-5 },     { "rope_theta", 16000000 },
+    { "attention_bias", 1 },      { 0 },
 };
 
 static const struct qr_hf_alias aliases[] = {

@@ -219,6 +219,10 @@ static void read_classifier(const struct qr_gguf_source *s)
     s->cfg->n_labels = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
     s->cfg->class_head =
         qr_gguf_source_has_role(s, QR_W_CLASS_DENSE, 0) ? QR_CLASS_DENSE : QR_CLASS_PLAIN;
+    if (s->arch->hf_class_head == QR_CLASS_MASKED) {
+        s->cfg->class_head = QR_CLASS_MASKED;
+        s->cfg->class_mean = true; /* the files have no key for the pooling */
+    }
     s->cfg->sigmoid_scores = rows == 1;
 }
 
