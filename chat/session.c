@@ -147,17 +147,20 @@ static quire_status check_kind(struct session *s, struct quire_error *err)
     if (status == QUIRE_OK && vectors_wanted(s->options))
         return vectors_supported(s, err) ? QUIRE_OK : QUIRE_E_UNSUPPORTED;
     s->raw = s->options->raw || info.kind == QUIRE_MODEL_ENCODER_DECODER;
-    if (status != QUIRE_OK || (info.kind != QUIRE_MODEL_ENCODER && !(s->raw && s->options->tools)))
+    const bool vectors_only =
+        info.kind == QUIRE_MODEL_ENCODER || (info.kind == QUIRE_MODEL_DECODER && !info.has_logits);
+    if (status != QUIRE_OK || (!vectors_only && !(s->raw && s->options->tools)))
         return status;
-    if (info.kind != QUIRE_MODEL_ENCODER) {
+    if (!vectors_only) {
         snprintf(err->msg, sizeof err->msg,
                  "--tools: architecture '%s' is an encoder-decoder, without a chat template",
                  info.arch);
         return QUIRE_E_UNSUPPORTED;
     }
     snprintf(err->msg, sizeof err->msg,
-             "architecture '%s' is an encoder, which does not generate text: give --embed%s",
-             info.arch, info.n_labels == 1 ? " or --rerank" : "");
+             "architecture '%s' is %s, which does not generate text: give --embed%s", info.arch,
+             info.kind == QUIRE_MODEL_ENCODER ? "an encoder" : "a classifier",
+             info.n_labels == 1 ? " or --rerank" : "");
     return QUIRE_E_UNSUPPORTED;
 }
 

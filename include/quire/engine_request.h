@@ -41,7 +41,7 @@ enum quire_task {
     QUIRE_TASK_GENERATE, /**< text that continues the prompt */
     /** one vector from the hidden states of the prompt after the final norm: QUIRE_EVENT_VECTOR */
     QUIRE_TASK_EMBED,
-    /** scores of the prompt by the classification head of an encoder, one per label
+    /** scores of the prompt by the model's classification head, one per label
      *  (quire_model_info.n_labels): QUIRE_EVENT_VECTOR. Cross-encoders (rerankers) score a pair of
      *  texts */
     QUIRE_TASK_SCORE,

@@ -179,14 +179,14 @@ struct quire_model_info {
     int32_t decoder_start_id;
     /** number of token types of an encoder with token type embeddings, else 0 */
     uint32_t n_token_types;
-    bool has_logits; /**< the model has an output matrix; encoders often have none */
+    bool has_logits; /**< the model has an output matrix; encoders and classifiers may have none */
     bool has_pooler; /**< QUIRE_POOLING_POOLER is supported */
     /** pooling of embeddings that the author specifies (GGUF pooling_type, 1_Pooling/config.json of
      *  a folder); MEAN if unspecified */
     enum quire_pooling pooling;
     bool pack_cached;     /**< the matrices are mapped from quire_model_params.pack_cache */
     uint64_t fingerprint; /**< hash of shapes and embedding rows, which names the model in files */
-    /** labels of an encoder's classification head for sequences; 0 = the model has none */
+    /** labels of the classification head for sequences; 0 = the model has none */
     uint32_t n_labels;
     /** 1: scores are meant to be logistic functions of the head's outputs, because config.json
      *  names that activation, or there is one label and no name; else 0 */

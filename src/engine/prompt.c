@@ -8,9 +8,9 @@
 #include "base/handle.h"
 #include "base/utf8.h"
 #include "chat_format/chat_prompt.h"
+#include "engine/pair_prompt.h"
 #include "engine/prompt_parts.h"
 #include "engine/source.h"
-#include "tokenizer/pair.h"
 #include "json/json.h"
 #include <string.h>
 
@@ -264,58 +264,6 @@ static quire_status encode_messages(const struct quire_engine *e,
     return s;
 }
 
-/* Joins the tokens of two texts by the tokenizer's template for pairs, with their types. */
-static quire_status join_pair(const struct quire_engine *e, const struct qr_pair_template *t,
-                              const struct qr_prompt *a, const struct qr_prompt *b,
-                              struct qr_prompt *p, struct quire_error *err)
-{
-    const size_t first = (size_t)a->n + t->n_ids, n = first + b->n;
-    if (n > INT32_MAX)
-        return qr_fail(err, QUIRE_E_LIMIT, "the pair has more than 2^31 tokens");
-    p->n = p->capacity = (uint32_t)n;
-    p->tokens = qr_alloc(e->allocator, n, sizeof *p->tokens);
-    p->type_ids = qr_alloc(e->allocator, n, sizeof *p->type_ids);
-    if (!p->tokens || !p->type_ids) {
-        qr_prompt_free(e, p);
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a pair of %zu tokens", n);
-    }
-    memcpy(p->tokens, a->tokens, a->n * sizeof *p->tokens);
-    memcpy(p->tokens + a->n, t->ids, t->n_ids * sizeof *p->tokens);
-    memcpy(p->tokens + first, b->tokens, b->n * sizeof *p->tokens);
-    /* a model may have fewer types than its tokenizer */
-    const int32_t second = t->second_type < (int32_t)e->n_token_types ? t->second_type : 0;
-    for (size_t i = 0; i < n; i++)
-        p->type_ids[i] = i < first ? 0 : second;
-    return QUIRE_OK;
-}
-
-static quire_status encode_pair(const struct quire_engine *e, const struct quire_request_params *r,
-                                struct qr_prompt *p, struct quire_error *err)
-{
-    struct qr_pair_template t;
-    struct qr_prompt a = { 0 }, b = { 0 };
-    if (!qr_tokenizer_pair(e->tokenizer, &t))
-        return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "text_pair: the tokenizer has no template for pairs of texts");
-    const uint32_t flags = r->text_flags & QUIRE_ENCODE_PARSE_SPECIAL;
-    const uint32_t begin = r->text_flags & QUIRE_ENCODE_ADD_BOS,
-                   end = begin ? QUIRE_ENCODE_ADD_EOS : r->text_flags & QUIRE_ENCODE_ADD_EOS;
-    const struct encode_input first = { .text = r->text,
-                                        .size = r->text_size,
-                                        .flags = flags | begin },
-                              second = { .text = r->text_pair,
-                                         .size = r->text_pair_size,
-                                         .flags = flags | end };
-    quire_status s = encode(e, &first, &a, err);
-    if (s == QUIRE_OK)
-        s = encode(e, &second, &b, err);
-    if (s == QUIRE_OK)
-        s = join_pair(e, &t, &a, &b, p, err);
-    qr_prompt_free(e, &a);
-    qr_prompt_free(e, &b);
-    return s;
-}
-
 static quire_status check_text(size_t size, uint32_t flags, struct quire_error *err)
 {
     const uint32_t known = QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS | QUIRE_ENCODE_PARSE_SPECIAL;
@@ -334,12 +282,20 @@ quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *tex
     return encode(e, &s, p, err);
 }
 
+quire_status qr_prompt_encode_spans(const struct quire_engine *e, const char *text, size_t size,
+                                    const struct quire_text_span *spans, size_t n_spans,
+                                    struct qr_prompt *p, struct quire_error *err)
+{
+    const struct encode_input s = { text, size, spans, n_spans, QUIRE_ENCODE_PARSE_SPECIAL };
+    return encode(e, &s, p, err);
+}
+
 static quire_status encode_text(const struct quire_engine *e, const struct quire_request_params *r,
                                 struct qr_prompt *p, struct quire_error *err)
 {
     if (r->text_pair) {
         QR_TRY(check_text(r->text_size, r->text_flags, err));
-        return encode_pair(e, r, p, err);
+        return qr_pair_prompt_encode(e, r, p, err);
     }
     uint32_t flags = r->text_flags;
     const bool encoded = r->task != QUIRE_TASK_GENERATE || e->max_source_tokens;

@@ -42,6 +42,11 @@ quire_status qr_prompt_render(const struct quire_engine *e, const struct quire_r
 quire_status qr_prompt_encode_text(const struct quire_engine *e, const char *text, size_t size,
                                    uint32_t flags, struct qr_prompt *p, struct quire_error *err);
 
+/* The same for a text with parts of the user, in which no special tokens are recognized. */
+quire_status qr_prompt_encode_spans(const struct quire_engine *e, const char *text, size_t size,
+                                    const struct quire_text_span *spans, size_t n_spans,
+                                    struct qr_prompt *p, struct quire_error *err);
+
 /* Checks that a request without an answer (QUIRE_REQUEST_PROMPT_ONLY) has no field that describes
  * one. */
 quire_status qr_prompt_check_only(const struct quire_request_params *p, struct quire_error *err);

@@ -78,17 +78,20 @@ quire_status qr_vector_init(struct quire_engine *e, struct qr_request *r,
 {
     struct qr_vector *v = &r->vector;
     const bool scores = p->task == QUIRE_TASK_SCORE;
+    const bool of_state = scores && !e->encodes; /* of a decoder's last token */
     v->task = p->task;
-    v->pooling = pooling_of(e, p);
+    v->pooling = of_state ? QUIRE_POOLING_LAST : pooling_of(e, p);
     v->normalize = p->normalize;
     v->raw_scores = p->raw_scores;
     v->dense = !scores && p->pooling == QUIRE_POOLING_DEFAULT && e->model->config->n_dense;
-    v->width = scores ? e->n_labels : e->hidden_size;
+    v->width = scores && !of_state ? e->n_labels : e->hidden_size;
     v->n_values = scores          ? e->n_labels
                   : p->dimensions ? p->dimensions
                   : v->dense      ? qr_pool_width(e->model->config)
                                   : e->hidden_size;
-    v->capacity = v->dense ? qr_pool_floats(e->model->config) : v->width;
+    v->capacity = v->dense   ? qr_pool_floats(e->model->config)
+                  : of_state ? qr_pool_class_floats(e->model->config)
+                             : v->width;
     v->type_ids = prompt->type_ids;
     prompt->type_ids = NULL;
     r->task.pools = true;
@@ -145,9 +148,10 @@ void qr_vector_add_rows(struct quire_engine *e)
 {
     for (uint32_t i = 0; i < e->batch.n_seqs; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.step[i]);
-        if (r->vector.task == QUIRE_TASK_SCORE || r->vector.pooling == QUIRE_POOLING_POOLER)
+        const enum quire_task task = r->vector.task;
+        if ((task == QUIRE_TASK_SCORE && e->encodes) || r->vector.pooling == QUIRE_POOLING_POOLER)
             take_output(e, i, &r->vector);
-        else if (r->vector.task == QUIRE_TASK_EMBED)
+        else if (task == QUIRE_TASK_EMBED || task == QUIRE_TASK_SCORE)
             add_rows(e, i, r);
     }
 }
@@ -164,6 +168,8 @@ void qr_vector_finish(struct quire_engine *e, struct qr_request *r)
 {
     struct qr_vector *v = &r->vector;
     if (v->task == QUIRE_TASK_SCORE) {
+        if (!e->encodes)
+            qr_pool_classify(e->model, v->values);
         for (uint32_t i = 0; i < v->n_values && !v->raw_scores && e->sigmoid_scores; i++)
             v->values[i] = (float)(1 / (1 + exp(-(double)v->values[i])));
     } else {

@@ -131,6 +131,10 @@ quire_status qr_vector_check(const struct quire_engine *e, const struct quire_re
                            "task: architecture '%s' is an encoder: it computes embeddings and does "
                            "not generate text",
                            e->model->config->arch);
+        if (e->model->config->no_lm_head)
+            return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                           "task: the model is a classifier without an LM head: it computes scores "
+                           "and embeddings and does not generate text");
         return refuse(fields, sizeof fields / sizeof *fields, p->task, err);
     }
     if (p->task != QUIRE_TASK_EMBED && p->task != QUIRE_TASK_SCORE)

@@ -171,7 +171,7 @@ class Model:
         weight, bias = self.w.vector(f"{name}.weight"), self.w.vector(f"{name}.bias")
         return tiny.rms_norm(x, weight) if self.norm == "rms" else tiny.layer_norm(x, weight, bias)
 
-    def rotate(self, x, layer, position):
+    def rotate(self, x, position, layer=None):
         out, half = list(x), self.rope_dim // 2
         theta = self.local_theta if self.local_theta and layer in self.windows else self.theta
         for i in range(half):
@@ -191,8 +191,8 @@ class Model:
             return (tiny.rms_norm if self.norm == "rms" else tiny.layer_norm)(v, weight)
         plain = self.alibi or layer in self.no_rope
         if self.qk == "unit":
-            return x if plain else tiny.rms_norm(self.rotate(x, layer, position), [1] * HEAD)
-        turned = (lambda v: v) if plain else lambda v: self.rotate(v, layer, position)
+            return x if plain else tiny.rms_norm(self.rotate(x, position, layer), [1] * HEAD)
+        turned = (lambda v: v) if plain else lambda v: self.rotate(v, position, layer)
         return norm(turned(x)) if self.qk_late else turned(norm(x))
 
     def project(self, hf, part, x):

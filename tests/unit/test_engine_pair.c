@@ -147,6 +147,60 @@ static void test_gguf_template(void **state)
     close_bench(&b);
 }
 
+/* A SentencePiece vocabulary in GGUF with this template "rerank". */
+static void open_template(struct bench *b, const char *text)
+{
+    static const char *const texts[] = { "<unk>", "<s>", "</s>", "\u2581", "a",
+                                         "b",     "<",   "s",    ">",      "<|u|>" };
+    enum { N = sizeof texts / sizeof *texts };
+    struct image m;
+    put_head(&m, 3, 0, 6);
+    put_kv_str(&m, "tokenizer.ggml.model", "llama");
+    put_kv_array(&m, "tokenizer.ggml.tokens", QR_GGUF_STRING, N);
+    for (size_t i = 0; i < N; i++)
+        put_str(&m, texts[i]);
+    put_kv_array(&m, "tokenizer.ggml.scores", QR_GGUF_F32, N);
+    for (size_t i = 0; i < N; i++)
+        put_u32(&m, 0);
+    put_kv_array(&m, "tokenizer.ggml.token_type", QR_GGUF_I32, N);
+    for (size_t i = 0; i < N; i++)
+        put_u32(&m, i < 3 || i == N - 1 ? QUIRE_TOKEN_CONTROL : QUIRE_TOKEN_NORMAL);
+    put_key(&m, "tokenizer.ggml.add_space_prefix", QR_GGUF_BOOL);
+    put_u8(&m, 0);
+    put_kv_str(&m, "tokenizer.chat_template.rerank", text);
+    open_pairs(b, bert_template);
+    quire_engine_close(b->engine);
+    quire_tokenizer_close(b->tokenizer);
+    assert_status(QUIRE_OK,
+                  quire_tokenizer_open_memory(m.data, m.size, NULL, 0, NULL, &b->tokenizer, NULL));
+    open_bench_engine(b, bench_params(1));
+    drop(&m);
+}
+
+/* Texts take the places of {query} and {document}; control tokens in them are text. */
+static void test_rerank_template(void **state)
+{
+    static const int32_t ids[] = { 9, 4, 5, 1, 6, 7, 8, 5, 4, 5, 2 }, reversed[] = { 5, 4, 4 };
+    struct bench b;
+    (void)state;
+    if (!need_shared())
+        skip();
+    open_template(&b, "<|u|>{query}<s>{document}{query}</s>");
+    const struct quire_request_params pair = pair_of("ab", "<s>b"), other = pair_of("a", "b");
+    expect_tokens(&b, &pair, ids, NULL, 11);
+    close_bench(&b);
+    open_template(&b, "{document}{query}a");
+    expect_tokens(&b, &other, reversed, NULL, 3);
+    close_bench(&b);
+    open_template(&b, "");
+    refuse_request(b.engine, &pair, QUIRE_E_FORMAT, "the template \"rerank\" is empty");
+    close_bench(&b);
+    open_template(&b, "{query}{query}{query}{query}{query}{query}{query}{query}{query}{query}"
+                      "{query}{query}{query}{query}{query}{query}{query}");
+    refuse_request(b.engine, &pair, QUIRE_E_LIMIT, "has more than 16 parts");
+    close_bench(&b);
+}
+
 static void test_bad_pairs(void **state)
 {
     struct bench b;
@@ -262,9 +316,9 @@ static void test_batch_invariance(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bert_template),    cmocka_unit_test(test_roberta_template),
-        cmocka_unit_test(test_gguf_template),    cmocka_unit_test(test_bad_pairs),
-        cmocka_unit_test(test_batch_invariance),
+        cmocka_unit_test(test_bert_template), cmocka_unit_test(test_roberta_template),
+        cmocka_unit_test(test_gguf_template), cmocka_unit_test(test_rerank_template),
+        cmocka_unit_test(test_bad_pairs),     cmocka_unit_test(test_batch_invariance),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -137,6 +137,54 @@ static void test_modernbert(void **state)
     }
 }
 
+/* ---- Decoders */
+
+static void make_qwen3(struct folder *f, uint32_t labels)
+{
+    read_folder(f, "qwen3_embedding");
+    rename_all(f, "", "model.");
+    set_labels(f, "Qwen3ForSequenceClassification", labels);
+    add_seeded(f, "score.weight", labels, WIDTH, 5);
+}
+
+/* The head reads the state of the last token. Such a model generates no text. */
+static void test_decoder(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (uint32_t labels = 1; labels <= MAX_LABELS; labels += 2) {
+        struct folder f;
+        struct bench b;
+        int32_t ids[100];
+        double x[WIDTH], want[MAX_LABELS];
+        make_qwen3(&f, labels);
+        write_folder(&f, none, none);
+        const struct quire_engine_params ep = bench_params(2);
+        open_bench(&b, dir, NULL, &ep);
+        struct quire_model_info info = { .struct_size = sizeof info };
+        assert_status(QUIRE_OK, quire_model_get_info(b.model, &info));
+        assert_true(info.n_labels == labels && !info.has_logits);
+        for (size_t i = 0; i < 4; i++) {
+            golden_ids("qwen3_embedding", lengths[i], ids);
+            golden_last_state("qwen3_embedding", lengths[i], x);
+            linear(find(&f, "score.weight"), NULL, x, want);
+            check_scores(&b, vector_of(QUIRE_TASK_SCORE, ids, lengths[i]), want, labels,
+                         labels == 1);
+        }
+        struct quire_request_params p;
+        quire_request_params_init(&p, sizeof p);
+        p.tokens = ids;
+        p.n_tokens = 7;
+        quire_request_id id;
+        struct quire_error err = QUIRE_ERROR_INIT;
+        assert_int_equal(quire_engine_submit(b.engine, &p, &id, &err), QUIRE_E_UNSUPPORTED);
+        assert_non_null(strstr(err.msg, "a classifier without an LM head"));
+        close_bench(&b);
+        free_folder(&f);
+    }
+}
+
 /* ---- Files */
 
 static quire_status open_written(const struct folder *f, size_t skip, struct quire_error *err)
@@ -209,6 +257,15 @@ static void test_bad_files(void **state)
             "\"classifier_pooling\": \"late\"");
     expect_refused(&f, none, QUIRE_E_UNSUPPORTED, "classifier_pooling late");
     free_folder(&f);
+
+    make_qwen3(&f, 2);
+    const size_t score = (size_t)(find(&f, "score.weight") - f.t);
+    expect_refused(&f, score, QUIRE_E_FORMAT, "score.weight is missing");
+    replace(f.config, 1 << 16, "\"1\": \"LABEL_1\"", "\"1\": \"LABEL_1\", \"2\": \"x\"");
+    expect_refused(&f, none, QUIRE_E_FORMAT, "score.weight");
+    replace(f.config, 1 << 16, "Qwen3ForSequenceClassification", "Qwen3ForCausalLM");
+    expect_refused(&f, none, QUIRE_E_UNSUPPORTED, "score.weight does not belong");
+    free_folder(&f);
 }
 
 /* The activation that config.json names, of one label. */
@@ -255,8 +312,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert),       cmocka_unit_test(test_roberta),
-        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_activation),
+        cmocka_unit_test(test_modernbert), cmocka_unit_test(test_decoder),
+        cmocka_unit_test(test_bad_files),  cmocka_unit_test(test_activation),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,24 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_engine_score_gguf.c - scores of GGUF files with classification heads against double
  * precision from the reference hidden states. */
+#include "test_score_gguf.h"
 #include "test_scores.h"
-
-struct key {
-    const char *name;
-    uint32_t value;
-};
-
-/* A family of GGUF files: its keys, and the names of its tensors instead of those of folders. */
-struct family {
-    const char *arch;
-    struct key keys[12];
-    struct {
-        const char *key;
-        float value;
-    } floats[4];
-    const char *names[20][2];
-    const char *left_out; /* tensors that converters leave out */
-};
 
 static const struct family bert = {
     "bert",
@@ -43,6 +27,8 @@ static const struct family bert = {
       { "output.dense", "ffn_down" },
       { "output.LayerNorm", "layer_output_norm" } },
     "pooler",
+    { NULL },
+    false,
 };
 
 static const struct family modernbert = {
@@ -71,64 +57,39 @@ static const struct family modernbert = {
       { "head.norm", "cls.norm" },
       { "classifier", "cls.output" } },
     "decoder",
+    { NULL },
+    false,
 };
 
-static void put_keys(struct image *m, const struct family *f, uint64_t n_tensors)
-{
-    char name[80];
-    uint64_t n = 3;
-    for (const struct key *k = f->keys; k->name; k++)
-        n++;
-    for (size_t i = 0; f->floats[i].key; i++)
-        n++;
-    put_head(m, 3, n_tensors, n);
-    put_kv_str(m, "general.architecture", f->arch);
-    snprintf(name, sizeof name, "%s.attention.causal", f->arch);
-    put_key(m, name, QR_GGUF_BOOL);
-    put_u8(m, 0);
-    snprintf(name, sizeof name, "%s.classifier.output_labels", f->arch);
-    put_kv_array(m, name, QR_GGUF_STRING, 1);
-    put_str(m, "LABEL_0");
-    for (const struct key *k = f->keys; k->name; k++) {
-        snprintf(name, sizeof name, "%s.%s", f->arch, k->name);
-        put_kv_u32(m, name, k->value);
-    }
-    for (size_t i = 0; f->floats[i].key; i++) {
-        snprintf(name, sizeof name, "%s.%s", f->arch, f->floats[i].key);
-        put_kv_f32(m, name, f->floats[i].value);
-    }
-}
-
-/* Writes a folder as a GGUF file. */
-static void write_gguf(const struct family *family, struct folder *f, char path[128])
-{
-    struct image m;
-    uint64_t at = 0, n = 0;
-    for (size_t i = 0; i < f->n; i++)
-        n += !strstr(f->t[i].name, family->left_out);
-    put_keys(&m, family, n);
-    for (size_t i = 0; i < f->n; i++) {
-        char name[160];
-        const struct tensor *t = &f->t[i];
-        const uint64_t dims[2] = { t->n_dims == 2 ? t->shape[1] : t->shape[0], t->shape[0] };
-        if (strstr(t->name, family->left_out))
-            continue;
-        snprintf(name, sizeof name, "%s", t->name);
-        for (size_t k = 0; family->names[k][0]; k++)
-            replace(name, sizeof name, family->names[k][0], family->names[k][1]);
-        put_tensor(&m, name, 0, t->n_dims, dims, at);
-        at += (t->n * sizeof(float) + 31) / 32 * 32;
-    }
-    pad_to(&m, 32);
-    for (size_t i = 0; i < f->n; i++)
-        if (!strstr(f->t[i].name, family->left_out)) {
-            put(&m, f->t[i].data, f->t[i].n * sizeof(float));
-            pad_to(&m, 32);
-        }
-    write_file("reranker.gguf", m.data, m.size);
-    snprintf(path, 128, "%s/reranker.gguf", dir);
-    drop(&m);
-}
+static const struct family qwen3 = {
+    "qwen3",
+    { { "block_count", 2 },
+      { "context_length", 512 },
+      { "embedding_length", WIDTH },
+      { "feed_forward_length", 128 },
+      { "attention.head_count", 4 },
+      { "attention.head_count_kv", 2 },
+      { "attention.key_length", 32 },
+      { "attention.value_length", 32 },
+      { "pooling_type", 4 } },
+    { { "attention.layer_norm_rms_epsilon", 1e-6f }, { "rope.freq_base", 1e6f } },
+    { { "embed_tokens", "token_embd" },
+      { "input_layernorm", "attn_norm" },
+      { "post_attention_layernorm", "ffn_norm" },
+      { "self_attn.q_proj", "attn_q" },
+      { "self_attn.k_proj", "attn_k" },
+      { "self_attn.v_proj", "attn_v" },
+      { "self_attn.o_proj", "attn_output" },
+      { "self_attn.q_norm", "attn_q_norm" },
+      { "self_attn.k_norm", "attn_k_norm" },
+      { "mlp.gate_proj", "ffn_gate" },
+      { "mlp.up_proj", "ffn_up" },
+      { "mlp.down_proj", "ffn_down" },
+      { "layers.", "blk." } },
+    "none",
+    { "yes", "no" },
+    true,
+};
 
 /* cls and cls.output as RoBERTa's head; cls.output alone on the first token's state. */
 static void test_bert(void **state)
@@ -195,11 +156,51 @@ static void test_modernbert(void **state)
     free_folder(&f);
 }
 
+/* Qwen3-Reranker: the logistic function of the difference of yes and no, of the last token's state.
+ * Other labels are scores of their own. */
+static void test_qwen3(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int yes_no = 0; yes_no < 2; yes_no++) {
+        struct folder f;
+        struct bench b;
+        struct family family = qwen3;
+        int32_t ids[100];
+        char path[128];
+        double x[WIDTH], out[2];
+        read_folder(&f, "qwen3_embedding");
+        snprintf(find(&f, "norm.weight")->name, 160, "output_norm.weight");
+        struct tensor *w = add_seeded(&f, "cls.output.weight", 2, WIDTH, 5);
+        family.labels[1] = yes_no ? "no" : "maybe";
+        write_gguf(&family, &f, path);
+        const struct quire_engine_params ep = bench_params(2);
+        open_bench(&b, path, NULL, &ep);
+        struct quire_model_info info = { .struct_size = sizeof info };
+        assert_status(QUIRE_OK, quire_model_get_info(b.model, &info));
+        assert_int_equal(info.n_labels, yes_no ? 1 : 2);
+        assert_true(info.sigmoid_scores == (uint32_t)yes_no && !info.has_logits);
+        for (size_t i = 0; i < 4; i++) {
+            golden_ids("qwen3_embedding", lengths[i], ids);
+            golden_last_state("qwen3_embedding", lengths[i], x);
+            linear(w, NULL, x, out);
+            if (yes_no)
+                out[0] -= out[1];
+            check_scores(&b, vector_of(QUIRE_TASK_SCORE, ids, lengths[i]), out, info.n_labels,
+                         yes_no);
+        }
+        close_bench(&b);
+        free_folder(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bert),
         cmocka_unit_test(test_modernbert),
+        cmocka_unit_test(test_qwen3),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -65,6 +65,17 @@ static inline void golden_state(const char *folder, uint32_t n, bool mean, doubl
     }
 }
 
+/* Reference state of the last token. */
+static inline void golden_last_state(const char *folder, uint32_t n, double out[WIDTH])
+{
+    static float hidden[100 * WIDTH];
+    char name[32];
+    snprintf(name, sizeof name, "last_hidden.%u", n);
+    assert_true(read_golden(folder, name, hidden, n * WIDTH * sizeof(float)));
+    for (uint32_t i = 0; i < WIDTH; i++)
+        out[i] = hidden[(n - 1) * WIDTH + i];
+}
+
 /* Scores with and without the activation. */
 static inline void check_scores(struct bench *b, struct quire_request_params p,
                                 const double *outputs, size_t labels, bool sigmoid)

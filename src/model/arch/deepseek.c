@@ -203,6 +203,26 @@ static const struct qr_hf_default mistral_defaults[] = {
     { 0 },
 };
 
+/* Experts as one tensor, besides one per expert. */
+#define L "model.layers.%u."
+#define A L "self_attn."
+static const struct qr_name_rule mistral_names[] = {
+    { QR_W_LATENT_Q_A, QR_SLICE_ALL, A "q_a_proj.weight" },
+    { QR_W_LATENT_Q_NORM, QR_SLICE_ALL, A "q_a_layernorm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, A "q_b_proj.weight" },
+    { QR_W_LATENT_KV_A, QR_SLICE_ALL, A "kv_a_proj_with_mqa.weight" },
+    { QR_W_LATENT_KV_NORM, QR_SLICE_ALL, A "kv_a_layernorm.weight" },
+    { QR_W_LATENT_UK, QR_SLICE_LATENT_K | QR_SLICE_TRANSPOSED, A "kv_b_proj.weight" },
+    { QR_W_LATENT_UK_ROWS, QR_SLICE_LATENT_K, A "kv_b_proj.weight" },
+    { QR_W_LATENT_UV, QR_SLICE_LATENT_V, A "kv_b_proj.weight" },
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
+    { 0 },
+};
+#undef A
+#undef L
+
 static const struct qr_ignored_key mistral_ignored_keys[] = {
     { "qk_head_dim", NULL }, /* qk_nope_head_dim + qk_rope_head_dim */
     { "ep_size", NULL },     /* experts per process */
@@ -227,7 +247,7 @@ const struct qr_arch qr_arch_mistral4 = {
     .hf_fixed_bools = fixed_bools,
     .hf_defaults = mistral_defaults,
     .hf_ignored_keys = mistral_ignored_keys,
-    .hf_names = qr_names_hf_latent,
+    .hf_names = mistral_names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED,

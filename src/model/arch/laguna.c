@@ -29,6 +29,9 @@ static const struct qr_hf_fixed_bool fixed_bools[] = {
 static const struct qr_name_rule names[] = {
     { QR_W_ATTN_GATE, QR_SLICE_ALL, L "self_attn.g_proj.weight" },
     { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "mlp.experts.e_score_correction_bias" },
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
     { 0 },
 };
 #undef L

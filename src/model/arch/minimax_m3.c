@@ -63,6 +63,9 @@ static const char *const ignored_tensors[] = {
 static const struct qr_name_rule names[] = {
     { QR_W_FFN_GATE, QR_SLICE_GATE, L "mlp.gate_up_proj.weight" },
     { QR_W_FFN_UP, QR_SLICE_UP, L "mlp.gate_up_proj.weight" },
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
     { QR_W_SHARED_GATE, QR_SLICE_GATE, L "mlp.shared_experts.gate_up_proj.weight" },
     { QR_W_SHARED_UP, QR_SLICE_UP, L "mlp.shared_experts.gate_up_proj.weight" },
     { QR_W_INDEX_Q, QR_SLICE_ALL, L "self_attn.indexer.q_proj.weight" },

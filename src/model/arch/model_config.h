@@ -80,13 +80,13 @@ struct qr_dense_config {
     bool tanh; /* the activation function; else none */
 };
 
-/* Classification head of an encoder for whole sequences: out(f(x)), where x is the hidden state of
- * the first token, or with class_mean the mean of all. */
+/* Classification head for whole sequences: out(f(x)), where x is the hidden state of the first
+ * token, with class_mean the mean of all, in decoders that of the last token. */
 enum qr_class_head {
     QR_CLASS_NONE,
     QR_CLASS_POOLER, /* f = tanh(pooler(x)): BERT */
     QR_CLASS_DENSE,  /* f = tanh(dense(x)): RoBERTa, GGUF files with cls.weight */
-    QR_CLASS_PLAIN,  /* f = x: GGUF files without cls.weight */
+    QR_CLASS_PLAIN,  /* f = x: decoders, GGUF files without cls.weight */
     QR_CLASS_MASKED, /* f = norm(act(dense(x))), weights of the masked LM head: ModernBERT */
 };
 
@@ -393,6 +393,7 @@ struct qr_model_config {
     enum qr_class_head class_head;
     uint32_t n_labels;   /* of the classification head; 0 without */
     bool class_mean;     /* its input is the mean of the hidden states */
+    bool class_yes_no;   /* its matrix has a row for yes and one for no: their difference counts */
     bool sigmoid_scores; /* its outputs are meant for the logistic function */
     bool unit_head;      /* rows of the LM head are divided by their Euclidean lengths */
     float logit_scale;   /* multiplies logits before final_softcap; 1 = none */

@@ -36,7 +36,7 @@ const struct qr_name_rule qr_names_hf_llama[] = {
     { QR_W_EXPERT_GATE, QR_SLICE_ALL, L "mlp.experts.%u.gate_proj.weight" },
     { QR_W_EXPERT_UP, QR_SLICE_ALL, L "mlp.experts.%u.up_proj.weight" },
     { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.%u.down_proj.weight" },
-    /* all experts as one tensor, which Transformers 5 has in memory and some files, too */
+    /* all experts as one tensor: so Transformers 5 has them in memory, and some files */
     { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
     { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
     { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
@@ -187,6 +187,17 @@ const struct qr_name_rule qr_names_hf_dense[] = {
 const struct qr_name_rule qr_names_gguf_dense[] = {
     { QR_W_DENSE_0, QR_SLICE_ALL, "dense_2.weight" },
     { QR_W_DENSE_1, QR_SLICE_ALL, "dense_3.weight" },
+    { 0 },
+};
+
+const struct qr_name_rule qr_names_hf_class[] = {
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "score.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "score.bias" },
+    { 0 },
+};
+const struct qr_name_rule qr_names_gguf_class[] = {
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "cls.output.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "cls.output.bias" },
     { 0 },
 };
 

@@ -78,6 +78,9 @@ extern const struct qr_name_rule qr_names_hf_mtp[], qr_names_gguf_mtp[];
 /* Names of the dense layers behind the pooling of embeddings. */
 extern const struct qr_name_rule qr_names_hf_dense[], qr_names_gguf_dense[];
 
+/* Names of the classification heads of decoders. */
+extern const struct qr_name_rule qr_names_hf_class[], qr_names_gguf_class[];
+
 enum { QR_NAME_MAX = 128 };
 
 /* Writes the tensor name of a rule for a layer and an expert. */

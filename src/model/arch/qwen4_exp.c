@@ -99,6 +99,9 @@ static const struct qr_name_rule names[] = {
     { QR_W_REC_Z, QR_SLICE_ALL, REC "in_proj_z.weight" },
     { QR_W_REC_BETA, QR_SLICE_ALL, REC "in_proj_b.weight" },
     { QR_W_REC_DT, QR_SLICE_ALL, REC "in_proj_a.weight" },
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
     { 0 },
 };
 #undef HYPER

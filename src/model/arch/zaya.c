@@ -61,6 +61,9 @@ static const struct qr_name_rule names[] = {
     { QR_W_ROUTER_FC2_BIAS, QR_SLICE_ALL, R "router_mlp.fc2.bias" },
     { QR_W_ROUTER, QR_SLICE_ALL, R "router_mlp.out_proj.weight" },
     { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, R "balancing_biases" },
+    { QR_W_EXPERT_GATE, QR_SLICE_GATE, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_UP, QR_SLICE_UP, L "mlp.experts.gate_up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mlp.experts.down_proj" },
     { 0 },
 };
 #undef R

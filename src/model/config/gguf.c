@@ -207,23 +207,44 @@ static quire_status read_dense(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* Whether the labels of a classification head are "yes" and "no": those of Qwen3-Reranker, whose
+ * head has these rows of the LM head. */
+static bool has_yes_no(const struct qr_gguf_source *s)
+{
+    static const char *const want[] = { "yes", "no" };
+    char key[QR_GGUF_KEY_MAX];
+    struct qr_gguf_array labels;
+    qr_gguf_source_key(s, "classifier.output_labels", key);
+    if (!qr_gguf_has(s->g, key) || qr_gguf_get_array(s->g, key, &labels, NULL) != QUIRE_OK ||
+        labels.count != 2)
+        return false;
+    for (size_t i = 0; i < 2; i++) {
+        struct qr_gguf_str text;
+        if (!qr_gguf_array_str(&labels, i, &text) || text.size != strlen(want[i]) ||
+            memcmp(text.data, want[i], text.size) != 0)
+            return false;
+    }
+    return true;
+}
+
 /* The classification head of rerankers. A matrix of one row is stored as a vector. */
 static void read_classifier(const struct qr_gguf_source *s)
 {
+    const bool decoder = s->cfg->kind == QR_MODEL_DECODER;
     size_t tensor;
-    /* GCOVR_EXCL_BR_LINE: the role has no other name in GGUF files. */
-    if (s->cfg->kind != QR_MODEL_ENCODER || !qr_gguf_source_has_role(s, QR_W_CLASS_OUT, 0) ||
-        !qr_gguf_find_tensor(s->g, "cls.output.weight", &tensor))
+    if (!qr_gguf_find_tensor(s->g, "cls.output.weight", &tensor) ||
+        (!decoder && !qr_gguf_source_has_role(s, QR_W_CLASS_OUT, 0)))
         return;
     const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
-    s->cfg->n_labels = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
+    s->cfg->class_yes_no = decoder && rows == 2 && has_yes_no(s);
+    s->cfg->n_labels = rows > UINT32_MAX ? UINT32_MAX : s->cfg->class_yes_no ? 1 : (uint32_t)rows;
     s->cfg->class_head =
         qr_gguf_source_has_role(s, QR_W_CLASS_DENSE, 0) ? QR_CLASS_DENSE : QR_CLASS_PLAIN;
     if (s->arch->hf_class_head == QR_CLASS_MASKED) {
         s->cfg->class_head = QR_CLASS_MASKED;
         s->cfg->class_mean = true; /* the files have no key for the pooling */
     }
-    s->cfg->sigmoid_scores = rows == 1;
+    s->cfg->sigmoid_scores = s->cfg->n_labels == 1;
 }
 
 static quire_status read_activation(const struct qr_gguf_source *s)

@@ -73,10 +73,11 @@ static quire_status read_activation(const struct qr_hf_source *h)
 
 quire_status qr_hf_read_classifier(const struct qr_hf_source *h)
 {
-    if (h->cfg->kind != QR_MODEL_ENCODER || h->arch->hf_class_head == QR_CLASS_NONE ||
-        !is_classifier(h))
+    const bool decoder = h->cfg->kind == QR_MODEL_DECODER;
+    const enum qr_class_head head = decoder ? QR_CLASS_PLAIN : h->arch->hf_class_head;
+    if (head == QR_CLASS_NONE || !is_classifier(h))
         return QUIRE_OK;
-    h->cfg->class_head = h->arch->hf_class_head;
+    h->cfg->class_head = head;
     QR_TRY(read_labels(h));
     QR_TRY(read_input(h));
     return read_activation(h);

@@ -52,25 +52,48 @@ uint32_t qr_pool_floats(const struct qr_model_config *c)
     return (c->n_dense ? 2 : 1) * most_wide(c);
 }
 
+/* out = w x + bias in f32, by one thread. */
+static void multiply(const struct quire_model *m, enum qr_weight_role weight,
+                     enum qr_weight_role bias, const float *x, float *out)
+{
+    const struct qr_packed *w = m->global.mat[weight];
+    struct qr_act act;
+    qr_act_init(&act, QR_ACT_F32, x, w->k, 1, w->k, NULL);
+    const struct qr_linear_args args = { .w = w,
+                                         .x = &act,
+                                         .out = out,
+                                         .out_stride = w->n,
+                                         .bias = m->global.vec[bias],
+                                         .compute = QUIRE_COMPUTE_F32 };
+    const struct qr_linear_block all = { 0, w->n, 0, 1 };
+    qr_linear_run_block(&args, &all, m->kernels);
+}
+
 void qr_pool_dense(const struct quire_model *m, float *x)
 {
     float *out = x + most_wide(m->config);
     for (uint32_t i = 0; i < m->config->n_dense; i++) {
-        const struct qr_packed *w = m->global.mat[QR_W_DENSE_0 + i];
-        struct qr_act act;
-        qr_act_init(&act, QR_ACT_F32, x, w->k, 1, w->k, NULL);
-        const struct qr_linear_args args = { .w = w,
-                                             .x = &act,
-                                             .out = out,
-                                             .out_stride = w->n,
-                                             .bias = m->global.vec[QR_W_DENSE_0_BIAS + i],
-                                             .compute = QUIRE_COMPUTE_F32 };
-        const struct qr_linear_block all = { 0, w->n, 0, 1 };
-        qr_linear_run_block(&args, &all, m->kernels);
+        const size_t n = m->global.mat[QR_W_DENSE_0 + i]->n;
+        multiply(m, QR_W_DENSE_0 + i, QR_W_DENSE_0_BIAS + i, x, out);
         if (m->config->dense[i].tanh)
-            m->kernels->soft_cap(out, 1, w->n); /* tanh */
-        memcpy(x, out, w->n * sizeof *x);
+            m->kernels->soft_cap(out, 1, n); /* tanh */
+        memcpy(x, out, n * sizeof *x);
     }
+}
+
+uint32_t qr_pool_class_floats(const struct qr_model_config *c)
+{
+    return c->hidden_size + (c->class_yes_no ? 2 : c->n_labels);
+}
+
+void qr_pool_classify(const struct quire_model *m, float *x)
+{
+    const struct qr_model_config *c = m->config;
+    float *out = x + c->hidden_size;
+    multiply(m, QR_W_CLASS_OUT, QR_W_CLASS_OUT_BIAS, x, out);
+    if (c->class_yes_no)
+        out[0] -= out[1];
+    memmove(x, out, c->n_labels * sizeof *x);
 }
 
 /* The dense layer of the model's pooler, from head_in into e->pooled. Ends with a barrier. */

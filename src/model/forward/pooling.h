@@ -24,6 +24,11 @@ uint32_t qr_pool_floats(const struct qr_model_config *c);
  * every compute mode. */
 void qr_pool_dense(const struct quire_model *m, float *x);
 
+/* Outputs of the classification head of a decoder, in place of the state of the last token:
+ * x[qr_pool_class_floats]. As qr_pool_dense. */
+uint32_t qr_pool_class_floats(const struct qr_model_config *c);
+void qr_pool_classify(const struct quire_model *m, float *x);
+
 /* Pools the hidden states in ctx->h, which is complete, into s->encode->pooled. All threads call
  * it. */
 void qr_pool(const struct qr_step *s, const struct quire_team *team);

@@ -199,6 +199,8 @@ static quire_status check_logits(struct qr_step *s, struct quire_error *err)
     const struct quire_forward_args *a = s->args;
     if (!a->logits)
         return QUIRE_OK;
+    if (s->ctx->model->config->no_lm_head)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.logits: the model has no output matrix");
     s->logits_rows = a->logits_rows ? a->logits_rows : s->ctx->last_rows;
     s->n_logits = a->logits_rows ? a->n_logits : a->batch->n_seqs;
     return qr_step_check_logits(s, err);

@@ -126,7 +126,7 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
     case TYPES:
         return c->n_token_types;
     case LABELS:
-        return c->n_labels;
+        return c->class_yes_no ? 2 : c->n_labels;
     case PLE:
         return c->ple.dim;
     case PLE_VOCAB:

@@ -93,6 +93,11 @@ bool qr_role_is_dense(enum qr_weight_role role)
     return role >= QR_W_DENSE_0 && role <= QR_W_DENSE_3_BIAS;
 }
 
+bool qr_role_is_class(enum qr_weight_role role)
+{
+    return role == QR_W_CLASS_OUT || role == QR_W_CLASS_OUT_BIAS;
+}
+
 bool qr_role_is_stack(enum qr_weight_role role)
 {
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||

@@ -12,6 +12,8 @@ bool qr_role_is_matrix(enum qr_weight_role role);
 
 /* Whether a role belongs to a dense layer behind the pooling of embeddings. */
 bool qr_role_is_dense(enum qr_weight_role role);
+/* The output of a classification head. */
+bool qr_role_is_class(enum qr_weight_role role);
 
 /* True if the role has one weight per expert or per head. */
 bool qr_role_is_stack(enum qr_weight_role role);

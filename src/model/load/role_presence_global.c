@@ -20,7 +20,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     switch (role) {
     /* the file decides: an output matrix in it is used even if the config says tied */
     case QR_W_OUTPUT:
-        return c->tied_embeddings || encoder ? QR_OPTIONAL : QR_REQUIRED;
+        return c->tied_embeddings || encoder || c->class_head != QR_CLASS_NONE ? QR_OPTIONAL
+                                                                               : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
         return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
     case QR_W_ENC_TOKEN_EMBD:

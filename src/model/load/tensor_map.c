@@ -412,10 +412,11 @@ static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
     struct qr_model_config *c = &w->config;
     const bool own = w->tensor_map[QR_W_OUTPUT].n_cols != 0,
                dense = w->tensor_map[QR_W_HEAD_DENSE].n_cols != 0;
-    c->tied_embeddings = !own;
     /* with QR_CLASS_MASKED the dense layer belongs to the classification head */
-    c->no_lm_head =
-        c->kind == QR_MODEL_ENCODER && !own && (!dense || c->class_head == QR_CLASS_MASKED);
+    c->no_lm_head = c->kind == QR_MODEL_ENCODER
+                        ? !own && (!dense || c->class_head == QR_CLASS_MASKED)
+                        : !own && c->class_head != QR_CLASS_NONE;
+    c->tied_embeddings = !own;
     if (dense && !w->tensor_map[QR_W_HEAD_NORM].n_cols)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "the head's norm is missing, but its dense layer exists");

@@ -67,8 +67,12 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
                                      : gguf        ? a->gguf_names
                                                    : a->hf_names;
     const struct qr_name_rule *common = gguf ? a->gguf_common_names : a->hf_common_names;
-    if (qr_role_is_dense(role)) {
-        own = gguf ? qr_names_gguf_dense : qr_names_hf_dense;
+    /* heads outside of the model proper, whose names have no prefix */
+    const bool is_class = w->config.kind == QR_MODEL_DECODER && qr_role_is_class(role),
+               head = qr_role_is_dense(role) || is_class;
+    if (head) {
+        own = is_class ? (gguf ? qr_names_gguf_class : qr_names_hf_class)
+                       : (gguf ? qr_names_gguf_dense : qr_names_hf_dense);
         common = NULL;
     } else if (encoder) { /* not with heads of multi-token prediction */
         own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
@@ -81,7 +85,7 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
     if (r && qr_role_in_block(&w->config, role, layer))
         qr_rule_name(r, w->config.layers[layer].block_owner, w->config.layers[layer].block_use,
                      name);
-    if (r && !gguf && !qr_role_is_dense(role))
+    if (r && !gguf && !head)
         apply_prefix(w, name);
     return r;
 }
