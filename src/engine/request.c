@@ -14,6 +14,7 @@
 #include "engine/events.h"
 #include "engine/prompt.h"
 #include "engine/prompt_parts.h"
+#include "engine/request_sampling.h"
 #include "engine/source.h"
 #include "engine/vector.h"
 #include "engine/vector_check.h"
@@ -111,37 +112,6 @@ static quire_status check_params(struct quire_engine *e, const struct quire_requ
 
 /* ---- Preparation */
 
-/* Replaces the arrays borrowed from the caller by copies. */
-static quire_status copy_arrays(const struct quire_engine *e, struct quire_sampling_params *s,
-                                struct quire_error *err)
-{
-    const uint32_t n_bias = s->n_logit_bias, n_breakers = s->n_dry_breakers;
-    struct quire_logit_bias *bias = n_bias ? qr_alloc(e->allocator, n_bias, sizeof *bias) : NULL;
-    int32_t *breakers = n_breakers ? qr_alloc(e->allocator, n_breakers, sizeof *breakers) : NULL;
-    if (bias)
-        memcpy(bias, s->logit_bias, n_bias * sizeof *bias);
-    if (breakers)
-        memcpy(breakers, s->dry_breakers, n_breakers * sizeof *breakers);
-    s->logit_bias = bias;
-    s->dry_breakers = breakers;
-    if ((n_bias && !bias) || (n_breakers && !breakers))
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u logit biases and %u dry_breakers",
-                       n_bias, n_breakers);
-    return QUIRE_OK;
-}
-
-static quire_status copy_sampling(struct quire_engine *e, struct qr_request *r,
-                                  const struct quire_request_params *p, struct quire_error *err)
-{
-    struct quire_sampling_params *s = &r->sampling;
-    quire_sampling_params_init(s, sizeof *s);
-    if (p->sampling)
-        qr_struct_copy(s, sizeof *s, p->sampling);
-    else
-        QR_TRY(quire_engine_default_sampling(e, s));
-    return copy_arrays(e, s, err);
-}
-
 static quire_status init_text(struct quire_engine *e, struct qr_request *r,
                               const struct quire_request_params *p, struct quire_error *err)
 {
@@ -238,7 +208,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
     r->n_published = r->n_polled;
     if (p->task != QUIRE_TASK_GENERATE)
         return qr_vector_init(e, r, p, prompt, err);
-    QR_TRY(copy_sampling(e, r, p, err));
+    QR_TRY(qr_request_copy_sampling(e, r, p, err));
     QR_TRY(init_text(e, r, p, err));
     QR_TRY(init_logprobs(e, r, p, err));
     QR_TRY(qr_constraint_init(e, r, p, err));
@@ -249,12 +219,7 @@ static quire_status prepare(struct quire_engine *e, struct qr_request *r,
 
 void qr_request_destroy(struct quire_engine *e, struct qr_request *r)
 {
-    struct quire_sampling_params *s = &r->sampling;
-    qr_free(e->allocator, (void *)(uintptr_t)s->logit_bias, s->n_logit_bias, sizeof *s->logit_bias);
-    qr_free(e->allocator, (void *)(uintptr_t)s->dry_breakers, s->n_dry_breakers,
-            sizeof *s->dry_breakers);
-    s->logit_bias = NULL;
-    s->dry_breakers = NULL;
+    qr_request_free_sampling(e, r);
     qr_beam_free(e, r);
     qr_constraint_free(e, r);
     qr_adapters_release(e, r);

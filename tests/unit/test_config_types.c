@@ -187,10 +187,10 @@ static void test_token_lists(void **state)
 static void test_generation_types(void **state)
 {
     (void)state;
-    static const char *const keys[] = { "bos_token_id", "pad_token_id", "decoder_start_token_id",
-                                        "eos_token_id", "do_sample",    "temperature",
-                                        "top_p",        "min_p",        "repetition_penalty",
-                                        "top_k" };
+    static const char *const keys[] = { "bos_token_id", "pad_token_id",   "decoder_start_token_id",
+                                        "eos_token_id", "do_sample",      "temperature",
+                                        "top_p",        "min_p",          "repetition_penalty",
+                                        "top_k",        "suppress_tokens" };
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         struct qr_model_config cfg;
         struct quire_error err = QUIRE_ERROR_INIT;
@@ -201,6 +201,32 @@ static void test_generation_types(void **state)
         assert_non_null(strstr(err.msg, "generation_config.json"));
         assert_non_null(strstr(err.msg, keys[i]));
     }
+}
+
+static void test_suppressed(void **state)
+{
+    (void)state;
+    static const char *const refused[] = { "3", "[3,-1]", "[3,1.5]", "[[3]]", "[2147483648]" };
+    static const char *const none[] = { "null", "[]" };
+    const char *llama = MODEL("llama", ",\"rms_norm_eps\":1e-6");
+    struct qr_model_config cfg;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    char json[128];
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        snprintf(json, sizeof json, "{\"suppress_tokens\":%s}", refused[i]);
+        assert_status(QUIRE_E_FORMAT, parse(llama, json, &cfg, &err));
+        assert_non_null(strstr(err.msg, "generation_config.json: suppress_tokens must be"));
+    }
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
+        snprintf(json, sizeof json, "{\"suppress_tokens\":%s}", none[i]);
+        assert_status(QUIRE_OK, parse(llama, json, &cfg, &err));
+        assert_int_equal(cfg.sampling.n_suppressed, 0);
+        qr_model_config_free(&cfg);
+    }
+    assert_status(QUIRE_OK, parse(llama, "{\"suppress_tokens\":[3,2147483647]}", &cfg, &err));
+    assert_int_equal(cfg.sampling.n_suppressed, 1);
+    assert_int_equal(cfg.sampling.suppressed[0], 3);
+    qr_model_config_free(&cfg);
 }
 
 #define MOE ",\"num_experts\":4,\"num_experts_per_tok\":2,\"moe_intermediate_size\":32"
@@ -311,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_types),
                                         cmocka_unit_test(test_rope_types),
                                         cmocka_unit_test(test_generation_types),
+                                        cmocka_unit_test(test_suppressed),
                                         cmocka_unit_test(test_token_lists),
                                         cmocka_unit_test(test_moe_lists),
                                         cmocka_unit_test(test_ranges) };

@@ -97,10 +97,48 @@ static void test_schedules(void **state)
     }
 }
 
+/* Tokens of suppress_tokens are never generated: the answer is that of a request whose logit_bias
+ * excludes them. */
+static void test_suppressed_tokens(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static struct result plain, biased, suppressed;
+    static int32_t tokens[PROMPT];
+    struct quire_sampling_params sampling;
+    char json[128];
+    write_model("rwkv");
+    struct quire_engine *e = open_small(1, 0);
+    struct quire_request_params p = request(2, tokens, &sampling);
+    generate(e, &p, &plain);
+    const struct quire_logit_bias bias[] = { { plain.tokens[0], -INFINITY },
+                                             { plain.tokens[5], -INFINITY } };
+    sampling.logit_bias = bias;
+    sampling.n_logit_bias = 2;
+    generate(e, &p, &biased);
+    quire_engine_close(e);
+    snprintf(json, sizeof json, "{\"suppress_tokens\":[%d,2147483647,%d]}", plain.tokens[0],
+             plain.tokens[5]);
+    write_file("generation_config.json", json, strlen(json));
+    e = open_small(1, 0);
+    for (uint32_t draft = 0; draft <= 4; draft += 4) {
+        p = request(2, tokens, &sampling);
+        p.draft_tokens = draft;
+        generate(e, &p, &suppressed);
+        assert_same(&biased, &suppressed);
+    }
+    for (size_t i = 0; i < suppressed.n_tokens; i++)
+        assert_true(suppressed.tokens[i] != plain.tokens[0] &&
+                    suppressed.tokens[i] != plain.tokens[5]);
+    quire_engine_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedules),
+        cmocka_unit_test(test_suppressed_tokens),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

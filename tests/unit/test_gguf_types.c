@@ -144,11 +144,30 @@ static void test_types(void **state)
         "tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
         "general.sampling.temp",       "general.sampling.top_p",
         "general.sampling.min_p",      "general.sampling.penalty_repeat",
-        "general.sampling.top_k",
+        "general.sampling.top_k",      "tokenizer.ggml.suppress_tokens",
     };
     for (size_t i = 0; i < LEN(general); i++)
         bad("llama", (struct entry){ general[i], QR_GGUF_STRING, 0, "1" }, QUIRE_E_FORMAT,
             general[i]);
+}
+
+static void test_suppressed(void **state)
+{
+    (void)state;
+    static const char key[] = "tokenizer.ggml.suppress_tokens";
+    bad("llama", (struct entry){ key, BOOL_ARRAY, 0, "01" }, QUIRE_E_FORMAT,
+        "tokenizer.ggml.suppress_tokens[0] must be a token id");
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const struct entry list[] = { { key, QR_GGUF_ARRAY, 0, "709" } };
+    assert_status(QUIRE_OK, make("llama", list, 1, &c, &err));
+    assert_int_equal(c.sampling.n_suppressed, 3);
+    assert_memory_equal(c.sampling.suppressed, ((int32_t[]){ 7, 0, 9 }), 3 * sizeof(int32_t));
+    qr_model_config_free(&c);
+    const struct entry none[] = { { key, QR_GGUF_ARRAY, 0, "" } };
+    assert_status(QUIRE_OK, make("llama", none, 1, &c, &err));
+    assert_int_equal(c.sampling.n_suppressed, 0);
+    qr_model_config_free(&c);
 }
 
 /* Arrays with one element per layer. */
@@ -402,10 +421,15 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_types),           cmocka_unit_test(test_arrays),
-        cmocka_unit_test(test_zero_is_default), cmocka_unit_test(test_mla_sizes),
-        cmocka_unit_test(test_rope_tensors),    cmocka_unit_test(test_options_by_tensor),
-        cmocka_unit_test(test_encoder_tensors), cmocka_unit_test(test_expert_tensors),
+        cmocka_unit_test(test_types),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_suppressed),
+        cmocka_unit_test(test_zero_is_default),
+        cmocka_unit_test(test_mla_sizes),
+        cmocka_unit_test(test_rope_tensors),
+        cmocka_unit_test(test_options_by_tensor),
+        cmocka_unit_test(test_encoder_tensors),
+        cmocka_unit_test(test_expert_tensors),
         cmocka_unit_test(test_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -334,6 +334,8 @@ struct qr_sampling_defaults {
     bool greedy; /* do_sample is present and false */
     float temperature, top_p, min_p, repetition_penalty;
     uint32_t top_k;
+    const int32_t *suppressed; /* [n_suppressed] tokens of the vocabulary, never generated */
+    uint32_t n_suppressed;
 };
 
 /* Quantized weights of a Hugging Face checkpoint. */

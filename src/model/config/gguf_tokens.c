@@ -62,8 +62,32 @@ static quire_status read_sampling(const struct qr_gguf_source *s)
     return qr_gguf_get_u32_or(s->g, "general.sampling.top_k", 0, &d->top_k, s->err);
 }
 
+/* Ids outside the vocabulary have no effect. */
+static quire_status read_suppressed(const struct qr_gguf_source *s)
+{
+    static const char key[] = "tokenizer.ggml.suppress_tokens";
+    struct qr_gguf_array list;
+    if (!qr_gguf_has(s->g, key))
+        return QUIRE_OK;
+    QR_TRY(qr_gguf_get_array(s->g, key, &list, s->err));
+    int32_t *ids = qr_arena_alloc(&s->cfg->memory, list.count, sizeof *ids);
+    if (!ids)
+        return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for %s", key);
+    struct qr_sampling_defaults *d = &s->cfg->sampling;
+    d->suppressed = ids;
+    for (size_t i = 0; i < list.count; i++) {
+        int64_t id;
+        if (!qr_gguf_array_i64(&list, i, &id) || id < 0 || id > INT32_MAX)
+            return qr_fail(s->err, QUIRE_E_FORMAT, "%s[%zu] must be a token id", key, i);
+        if (id < s->cfg->vocab_size)
+            ids[d->n_suppressed++] = (int32_t)id;
+    }
+    return QUIRE_OK;
+}
+
 quire_status qr_gguf_read_tokens(const struct qr_gguf_source *s)
 {
     QR_TRY(read_ids(s));
-    return read_sampling(s);
+    QR_TRY(read_sampling(s));
+    return read_suppressed(s);
 }

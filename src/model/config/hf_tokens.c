@@ -71,6 +71,31 @@ static quire_status read_float(const struct qr_json *obj, const char *key, float
     return QUIRE_OK;
 }
 
+/* Ids outside the vocabulary have no effect. */
+static quire_status read_suppressed(const struct qr_json *obj, struct qr_model_config *cfg,
+                                    struct quire_error *err)
+{
+    static const char key[] = "suppress_tokens";
+    const struct qr_json *list = qr_json_get(obj, key);
+    if (!list || qr_json_is_null(list))
+        return QUIRE_OK;
+    if (!qr_json_is_array(list))
+        return qr_fail(err, QUIRE_E_FORMAT, "%s: %s must be a list of token ids", generation_file,
+                       key);
+    const size_t n = qr_json_size(list);
+    int32_t *ids = qr_arena_alloc(&cfg->memory, n, sizeof *ids);
+    if (!ids)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %s", key);
+    struct qr_sampling_defaults *s = &cfg->sampling;
+    s->suppressed = ids;
+    for (size_t i = 0; i < n; i++) {
+        int32_t *id = &ids[s->n_suppressed];
+        QR_TRY(to_id(qr_json_at(list, i), generation_file, key, id, err));
+        s->n_suppressed += (uint32_t)*id < cfg->vocab_size;
+    }
+    return QUIRE_OK;
+}
+
 static quire_status read_sampling(const struct qr_json *obj, struct qr_sampling_defaults *s,
                                   struct quire_error *err)
 {
@@ -98,6 +123,7 @@ quire_status qr_hf_read_tokens(const struct qr_hf_source *h, const struct qr_jso
     if (generation) {
         QR_TRY(read_ids(generation, generation_file, cfg, h->err));
         QR_TRY(read_sampling(generation, &cfg->sampling, h->err));
+        QR_TRY(read_suppressed(generation, cfg, h->err));
     }
     if (cfg->kind == QR_MODEL_ENCODER_DECODER && cfg->decoder_start_id < 0)
         cfg->decoder_start_id = cfg->bos_id;
