@@ -29,6 +29,10 @@ def pack_bf16(values):
     return b"".join(struct.pack("<f", v)[2:] for v in values)
 
 
+def relu(x):
+    return max(x, 0)
+
+
 def relu2(x):
     return max(x, 0) ** 2
 
@@ -73,7 +77,7 @@ class Model:
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert), "softmax" (two shared
     experts), "alone" (softmax, none) or "input" (the best one, whose sigmoid multiplies its input, and a shared
-    expert); moe_step: in every n-th layer; n_experts: their number; groups: of "sigmoid", how many and how many of
+    expert) or "scored" (sigmoid, none); early: chosen by the layer's input; moe_step: in every n-th layer; n_experts: their number; groups: of "sigmoid", how many and how many of
     them are chosen; renormalize: weights are divided by their sum
     mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder, mtp_gguf: the
     name of its final norm; hidden_first: the order of its input
@@ -92,7 +96,7 @@ class Model:
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
         self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
         self.n_experts, self.moe_step, self.groups, self.renormalize = EXPERTS, 1, (GROUPS, TOP_GROUPS), True
-        self.local_theta = None
+        self.local_theta, self.early = None, False
         self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
@@ -155,7 +159,7 @@ class Model:
                 for e in range(self.n_experts):
                     self.add_mlp(f"{hf}mlp.experts.{e}.", blk, "_exps", EXPERT_FFN, e)
                 shared = 2 * EXPERT_FFN if self.moe == "softmax" else EXPERT_FFN
-                if self.moe != "alone":
+                if self.moe not in ("alone", "scored"):
                     self.add_mlp(f"{hf}mlp.shared_experts.", blk, "_shexp", shared)
             else:
                 self.add_mlp(f"{hf}mlp.", blk, "", FFN)
@@ -232,22 +236,22 @@ class Model:
     def has_experts(self, layer):
         return self.moe and layer >= self.dense and (layer + 1) % self.moe_step == 0
 
-    def experts(self, hf, x):
-        logits = tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x)
+    def experts(self, hf, x, early):
+        logits = tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), early if self.early else x)
         if self.moe == "input":
             best = max(range(self.n_experts), key=lambda e: logits[e])
             out = self.mlp(f"{hf}mlp.experts.{best}.", [v / (1 + math.exp(-logits[best])) for v in x])
             return tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), out)
         sigmoid = self.moe == "sigmoid"
-        scores = [1 / (1 + math.exp(-s)) if sigmoid else math.exp(s) for s in logits]
+        scores = [1 / (1 + math.exp(-s)) if self.moe in ("sigmoid", "scored") else math.exp(s) for s in logits]
         chosen = self.grouped(hf, scores) if sigmoid else sorted(range(EXPERTS), key=lambda e: -scores[e])[:TOP_K]
         total, scale = sum(scores[e] for e in (chosen if self.renormalize else range(EXPERTS))), 2.5 if sigmoid else 1.0
         outs = [[scale * scores[e] / total * y for y in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen]
-        return tiny.add(*outs) if self.moe == "alone" else tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
+        return tiny.add(*outs) if self.moe in ("alone", "scored") else tiny.add(self.mlp(f"{hf}mlp.shared_experts.", x), *outs)
 
-    def feed_forward(self, layer, x):
+    def feed_forward(self, layer, x, early=None):
         hf = f"model.layers.{layer}."
-        return self.experts(hf, x) if self.has_experts(layer) else self.mlp(f"{hf}mlp.", x)
+        return self.experts(hf, x, early) if self.has_experts(layer) else self.mlp(f"{hf}mlp.", x)
 
     def layer(self, i, xs):
         hf, residual = f"model.layers.{i}.", self.scales[1]
@@ -259,8 +263,9 @@ class Model:
         att = self.attention(i, inputs)
         if self.block == "parallel":
             return [plus(x, tiny.add(a, self.feed_forward(i, n))) for x, a, n in zip(xs, att, inputs)]
-        xs = [plus(x, a) for x, a in zip(xs, att)]
-        return [plus(x, self.feed_forward(i, self.normed(x, f"{hf}post_attention_layernorm"))) for x in xs]
+        early, xs = xs, [plus(x, a) for x, a in zip(xs, att)]
+        return [plus(x, self.feed_forward(i, self.normed(x, f"{hf}post_attention_layernorm"), e))
+                for x, e in zip(xs, early)]
 
     def logits(self, ids):
         """Of the model, and of its head of multi-token prediction at all tokens but the last."""

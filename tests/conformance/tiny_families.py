@@ -13,7 +13,7 @@ import sys
 
 import tiny_models as tiny
 from tiny_decoder import (ABSENT, EPS, EXPERT_FFN, EXPERTS, FFN, GROUPS, HEAD, HEADS, HIDDEN, KV_HEADS, LAYERS, THETA,
-                          TOP_GROUPS, TOP_K, WINDOW, Model, check, relu2, renamed)
+                          TOP_GROUPS, TOP_K, WINDOW, Model, check, relu, relu2, renamed)
 from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32
 
 # ---- Tensors of folders: name -> (shape, values)
@@ -109,6 +109,19 @@ SOFTMAX_CONFIG = {"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "moe_int
 SOFTMAX_KEYS = [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
                 ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)]
 
+# SmallThinker: the first of four layers has neither window nor RoPE
+SMALLTHINKER = renamed(("mlp.gate.", "block_sparse_moe.primary_router."), ("mlp.experts.", "block_sparse_moe.experts."),
+                       ("gate_proj", "gate"), ("up_proj", "up"), ("down_proj", "down"))
+SMALLTHINKER_CONFIG = {"moe_num_primary_experts": EXPERTS, "moe_num_active_primary_experts": TOP_K,
+                       "moe_ffn_hidden_size": EXPERT_FFN, "head_dim": HEAD, "intermediate_size": ABSENT,
+                       "hidden_act": ABSENT, "sliding_window_size": WINDOW, "norm_topk_prob": True}
+
+
+def smallthinker(config, keys, **options):
+    return Model("smallthinker", early=True, dense=0, act=relu, gguf="smallthinker", folder=SMALLTHINKER,
+                 config={**SMALLTHINKER_CONFIG, **config}, keys=SOFTMAX_KEYS + keys, **options)
+
+
 VL = renamed(("model.", "model.language_model."))
 VL_CONFIG = {"head_dim": HEAD, "rope_scaling": {"rope_type": "default", "mrope_interleaved": True,
                                                 "mrope_section": [2, 1, 1]}}
@@ -188,6 +201,11 @@ MODELS = (
                   config={**SOFTMAX_CONFIG, "layer_types": TYPES, "sliding_window": WINDOW, "rope_theta": ABSENT,
                           "rope_parameters": ROPE_SETS, "norm_topk_prob": True},
                   keys=SOFTMAX_KEYS + WINDOW_KEYS + [("rope.freq_base_swa", GGUF_F32, 500.0)]),
+    lambda: smallthinker({"rope_layout": [0, 1, 1, 1], "sliding_window_layout": [0, 1, 1, 1]},
+                         [("attention.sliding_window", GGUF_U32, WINDOW), ("expert_gating_func", GGUF_U32, 2)],
+                         moe="scored", windows=(1, 2, 3), no_rope=(0,)),
+    lambda: smallthinker({"rope_layout": [1] * LAYERS, "sliding_window_layout": [0] * LAYERS,
+                          "moe_primary_router_apply_softmax": True}, [("expert_gating_func", GGUF_U32, 1)], moe="alone"),
     lambda: Model("flex_olmo", block="output", qk="full", moe="alone", dense=0, renormalize=False,
                   folder=joined_experts, config={"num_experts": EXPERTS, "num_experts_per_tok": TOP_K,
                                                  "intermediate_size": EXPERT_FFN}),

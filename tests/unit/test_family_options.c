@@ -97,6 +97,37 @@ static void test_no_rope_layers(void **state)
         "use_sliding_window = true");
 }
 
+/* SmallThinker: rope_layout and sliding_window_layout have a flag per layer. */
+static void test_layouts(void **state)
+{
+    (void)state;
+#define SMALL(more)                                                                                \
+    MODEL("smallthinker", ",\"moe_num_primary_experts\":8,\"moe_num_active_primary_experts\":2,"   \
+                          "\"moe_ffn_hidden_size\":32,\"sliding_window_size\":8" more)
+#define LAYOUT(more) SMALL(",\"sliding_window_layout\":[0,1,1,1]" more)
+    struct qr_model_config c = good(LAYOUT(",\"rope_layout\":[1,0,1,0]"));
+    for (uint32_t i = 0; i < 4; i++) {
+        assert_int_equal(c.layers[i].window, i ? 8 : 0);
+        assert_int_equal(c.layers[i].rope, i % 2 ? QR_LAYER_NO_ROPE : 0);
+    }
+    assert_true(c.moe.router_before_mixer && c.moe.gating == QR_GATING_SIGMOID);
+    qr_model_config_free(&c);
+    c = good(LAYOUT(",\"moe_primary_router_apply_softmax\":true"));
+    assert_true(c.layers[0].rope == 0 && c.layers[3].rope == 0);
+    assert_int_equal(c.moe.gating, QR_GATING_SOFTMAX_TOPK);
+    qr_model_config_free(&c);
+    bad(LAYOUT(",\"rope_layout\":[1,0,1]"), QUIRE_E_FORMAT, "rope_layout must list 4");
+    bad(LAYOUT(",\"rope_layout\":[1,0,1,2]"), QUIRE_E_FORMAT, "rope_layout[3] must be 0 or 1");
+    bad(SMALL(",\"sliding_window_layout\":[1,0,1]"), QUIRE_E_FORMAT,
+        "sliding_window_layout must list 4");
+    bad(SMALL(",\"sliding_window_layout\":[1,0,2,1]"), QUIRE_E_FORMAT,
+        "sliding_window_layout[2] must be 0 or 1");
+    bad(SMALL(""), QUIRE_E_FORMAT, "sliding_window_layout is missing");
+    bad(LAYOUT(",\"moe_primary_router_apply_softmax\":1"), QUIRE_E_FORMAT,
+        "moe_primary_router_apply_softmax");
+    bad(LAYOUT(",\"norm_topk_prob\":false"), QUIRE_E_UNSUPPORTED, "norm_topk_prob = false");
+}
+
 static void test_fixed_options(void **state)
 {
     (void)state;
@@ -158,8 +189,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layer_rope_theta), cmocka_unit_test(test_rope_alpha),
         cmocka_unit_test(test_longrope_mscale),  cmocka_unit_test(test_layer_counts),
-        cmocka_unit_test(test_no_rope_layers),   cmocka_unit_test(test_fixed_options),
-        cmocka_unit_test(test_minicpm),          cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_no_rope_layers),   cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_fixed_options),    cmocka_unit_test(test_minicpm),
+        cmocka_unit_test(test_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,7 +131,7 @@ static void test_layer_heads(void **state)
     bad(MIMO(",\"moe_layer_freq\":[0,1,1]"), QUIRE_E_FORMAT, "moe_layer_freq");
     bad(MIMO(",\"moe_layer_freq\":[0,1,1,2]"), QUIRE_E_FORMAT, "moe_layer_freq");
     bad(MODEL("mimo_v2_flash", ",\"sliding_window\":8,\"hybrid_layer_pattern\":[0,1,2,0]"),
-        QUIRE_E_FORMAT, "layer_types[2]");
+        QUIRE_E_FORMAT, "hybrid_layer_pattern[2]");
     c = good(LAGUNA(",\"num_attention_heads_per_layer\":[8,4,4,12],\"gating\":\"per-element\""));
     assert_true(c.layers[0].n_heads == 8 && c.layers[3].n_heads == 12 && c.max_heads == 12);
     assert_true(c.gate_softplus && !c.gate_per_head);

@@ -416,6 +416,14 @@ static const struct {
       "_experts_per_tok\":8,\"tie_word_embeddings\":false,\"first_k_dense_replace\":0,\"rop"
       "e_scaling\":{\"type\":\"yarn\",\"factor\":2.0,\"original_max_position_embeddings\":6"
       "5536}" },
+    { "smallthinker", /* SmallThinker 4B-A0.6B Instruct, with four layers like those of 21B-A3B */
+      ",\"attention_dropout\":0.0,\"head_dim\":16,\"max_length\":null,\"model_name\":\"smallth"
+      "inker_4b_instruct\",\"moe_ffn_hidden_size\":32,\"moe_num_active_primary_experts\":4,\"m"
+      "oe_num_primary_experts\":16,\"norm_topk_prob\":true,\"output_router_logits\":false,\"r"
+      "epetition_penalty\":null,\"rms_norm_eps\":1e-06,\"rope_layout\":[0,1,1,1],\"rope_scalin"
+      "g\":null,\"rope_theta\":1.5e6,\"sliding_window_size\":4096,\"sliding_window_layout\":[0,"
+      "1,1,1],\"temperature\":null,\"tie_word_embeddings\":true,\"top_p\":null,\"use_cache\":"
+      "false" },
     { "PanguEmbedded", /* openPangu Embedded 7B */
       ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
       "0.0,\"tie_word_embeddings\":false" },

@@ -191,9 +191,11 @@ struct qr_arch {
     bool hf_keep_window;           /* keep_window_size: keys that a query may see (Doge) */
     bool hf_value_scale;           /* attention_value_scale multiplies the values */
     bool hf_window_heads;          /* swa_*: heads and sinks of layers with a window (MiMo) */
+    bool hf_window_flags;          /* layer_types lists 1 for layers with a window, else 0 */
     bool hf_layer_heads;           /* num_attention_heads_per_layer, gating (Laguna) */
     bool hf_router_softcap;        /* moe_router_logit_softcapping */
     const char *hf_correction_key; /* moe.correction, which implies sigmoid scores */
+    const char *hf_softmax_key;    /* true: softmax over the selected experts */
     bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */
     float hf_global_partial;
@@ -227,6 +229,7 @@ struct qr_arch {
     bool gguf_mtp; /* block_count includes nextn_predict_layers */
     /* every n-th layer has no RoPE, with rope_in_windows_only if there are windows; 0: all have */
     uint32_t gguf_no_rope_interval;
+    bool gguf_rope_in_windows;   /* if layers have windows, the others have no RoPE */
     bool gguf_silu;              /* the activation is SiLU without hidden_activation */
     bool gguf_minicpm;           /* factors of MiniCPM where the file has none */
     bool gguf_scaled_embedding;  /* as scaled_embedding */

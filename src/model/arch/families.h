@@ -121,6 +121,7 @@
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
     X(seed_oss)                                                                                    \
+    X(smallthinker)                                                                                \
     X(smollm3)                                                                                     \
     X(solar_open)                                                                                  \
     X(stablelm)                                                                                    \

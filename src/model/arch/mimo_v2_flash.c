@@ -64,6 +64,7 @@ const struct qr_arch qr_arch_mimo_v2_flash = {
     .hf_qkv_bias_key = "attention_bias",
     .hf_value_scale = true,
     .hf_window_heads = true,
+    .hf_window_flags = true,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_fixed_strings = fixed_strings,

@@ -255,6 +255,7 @@ struct qr_moe_config {
      * behind both, and then the linear layer; 0: that layer alone */
     uint32_t router_hidden;
     bool router_norm; /* the router reads x / rms(x) * w / sqrt(hidden), x the residual stream */
+    bool router_before_mixer; /* the router reads the residual stream before attention */
     /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;

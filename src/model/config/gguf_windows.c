@@ -45,6 +45,9 @@ static quire_status read_no_rope(const struct qr_gguf_source *s, bool has_window
 {
     const uint32_t n = s->arch->gguf_no_rope_interval;
     const bool by_windows = s->arch->rope_in_windows_only;
+    for (uint32_t i = 0; s->arch->gguf_rope_in_windows && has_window && i < s->cfg->n_layers; i++)
+        if (!s->cfg->layers[i].window)
+            s->cfg->layers[i].rope = QR_LAYER_NO_ROPE;
     for (uint32_t i = 0; n && (has_window || !by_windows) && i < s->cfg->n_layers; i++) {
         struct qr_layer_config *l = &s->cfg->layers[i];
         const bool none = (i + 1) % n == 0;

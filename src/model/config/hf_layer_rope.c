@@ -24,20 +24,20 @@ static quire_status check_no_rope_layers(const struct qr_hf_source *h)
 /* SmolLM3: no_rope_layers or, without it, no RoPE in every no_rope_layer_interval-th layer. */
 static quire_status read_no_rope_layers(const struct qr_hf_source *h)
 {
+    const char *key = qr_hf_name(h, "no_rope_layers");
     const struct qr_json *list = qr_hf_json(h, "no_rope_layers");
     uint32_t interval;
     QR_TRY(qr_hf_u32(h, "no_rope_layer_interval", &interval));
     const bool listed = list && !qr_json_is_null(list);
     if (listed && (!qr_json_is_array(list) || qr_json_size(list) != h->cfg->n_layers))
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: no_rope_layers must list %u layers",
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", key,
                        h->cfg->n_layers);
     if (!listed && interval == 0)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: no_rope_layer_interval is 0");
     for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
         uint32_t has_rope = !listed && (i + 1) % interval != 0;
         if (listed && (!qr_json_is_u32(qr_json_at(list, i), &has_rope) || has_rope > 1))
-            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: no_rope_layers[%u] must be 0 or 1",
-                           i);
+            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%u] must be 0 or 1", key, i);
         if (!has_rope)
             h->cfg->layers[i].rope = QR_LAYER_NO_ROPE;
     }

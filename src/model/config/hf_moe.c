@@ -94,6 +94,10 @@ static quire_status read_routing(const struct qr_hf_source *h)
                          m->gating == QR_GATING_SQRT_SOFTPLUS))
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: scoring_func %.60s is not supported", scoring);
+    bool softmax = false;
+    if (h->arch->hf_softmax_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_softmax_key, false, &softmax));
+    m->gating = softmax ? QR_GATING_SOFTMAX_TOPK : m->gating;
     if (h->arch->hf_correction_key)
         QR_TRY(qr_hf_bool(h, h->arch->hf_correction_key, false, &m->correction));
     if (h->arch->hf_correction_key && m->correction != (m->gating == QR_GATING_SIGMOID))

@@ -6,12 +6,12 @@
 #include "model/config/config.h"
 #include <string.h>
 
-/* Entry i of layer_types, or NULL; MiMo has 1 for layers with a window, 0 for others. */
+/* Entry i of layer_types, or NULL. */
 static const char *layer_type(const struct qr_hf_source *h, const struct qr_json *types, size_t i)
 {
     const struct qr_json *v = qr_json_at(types, i);
     uint32_t flag;
-    if (h->arch->hf_window_heads && qr_json_is_u32(v, &flag) && flag <= 1)
+    if (h->arch->hf_window_flags && qr_json_is_u32(v, &flag) && flag <= 1)
         return flag ? "sliding_attention" : "full_attention";
     return qr_json_string(v);
 }
@@ -19,7 +19,8 @@ static const char *layer_type(const struct qr_hf_source *h, const struct qr_json
 static quire_status unknown_type(const struct qr_hf_source *h, size_t i, const char *type)
 {
     return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                   "config.json: layer_types[%zu] is %.60s, which is not supported", i, type);
+                   "config.json: %s[%zu] is %.60s, which is not supported",
+                   qr_hf_name(h, "layer_types"), i, type);
 }
 
 /* Whether the family has names of its own for the types of layers, and this is one. */
@@ -31,13 +32,14 @@ static quire_status windows_from_layer_types(const struct qr_hf_source *h,
 {
     struct qr_model_config *cfg = h->cfg;
     if (!qr_json_is_array(types) || qr_json_size(types) != cfg->n_layers)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types must list %u layers",
-                       cfg->n_layers);
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers",
+                       qr_hf_name(h, "layer_types"), cfg->n_layers);
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
         const char *type = layer_type(h, types, i);
         if (!type)
-            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: layer_types[%u] must be a string",
-                           i);
+            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%u] must be %s",
+                           qr_hf_name(h, "layer_types"), i,
+                           h->arch->hf_window_flags ? "0 or 1" : "a string");
         if (h->arch->hf_full_type && !is_own_type(h->arch->hf_full_type, type) &&
             !is_own_type(h->arch->hf_window_type, type))
             return unknown_type(h, i, type);

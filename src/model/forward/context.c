@@ -179,7 +179,8 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     b->in = take_floats(c, assignments, m->config->hidden_size);
     b->gate = take_floats(c, assignments, moe->ffn_size);
     b->up = take_floats(c, assignments, moe->ffn_size);
-    b->router_in = moe->router_norm ? take_floats(c, rows, m->config->hidden_size) : NULL;
+    if (moe->router_norm || moe->router_before_mixer)
+        b->router_in = take_floats(c, rows, m->config->hidden_size);
     if (moe->router_hidden) {
         b->router_state = take_floats(c, rows, moe->router_hidden);
         b->router_a = take_floats(c, rows, moe->router_hidden);

@@ -13,6 +13,7 @@
 #include "model/forward/layer_attention.h"
 #include "model/forward/layer_cross.h"
 #include "model/forward/layer_ffn.h"
+#include "model/forward/layer_moe.h"
 #include "model/forward/layer_recurrent.h"
 #include "model/forward/lm_head.h"
 #include "model/forward/mtp_input.h"
@@ -199,6 +200,8 @@ static void run_mixer(const struct qr_step *s, uint32_t i, bool normed,
     const enum qr_mixer mixer = c->layers[i].mixer;
     const enum qr_block_kind block = qr_layer_block(c, &c->layers[i]);
     float *recurrent = mixer == QR_MIXER_BOTH ? ctx->sub2 : ctx->sub;
+    if (c->moe.router_before_mixer)
+        qr_moe_keep_router_input(s, team);
     if (mixer != QR_MIXER_RECURRENT)
         qr_attention_sublayer(s, i, normed, ctx->sub, team);
     if (mixer != QR_MIXER_ATTENTION)

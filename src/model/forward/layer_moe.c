@@ -268,6 +268,15 @@ static void combine(const struct qr_step *s, const float *bias, float *out,
     }
 }
 
+void qr_moe_keep_router_input(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = s->ctx->model->config->hidden_size;
+    if (t.begin < t.end)
+        memcpy(s->ctx->moe.router_in + t.begin * width, t.x + t.begin * width,
+               (t.end - t.begin) * width * sizeof *t.x);
+}
+
 void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
             const struct quire_team *team)
 {
@@ -282,7 +291,7 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     const size_t n_assignments = (size_t)s->n_tokens * m->config->moe.top_k;
     if (b->shared)
         qr_ffn_dense(s, layer, &shared, src, b->shared, team);
-    if (b->router_in)
+    if (m->config->moe.router_norm)
         norm_router_input(s, layer, team);
     const float *router_src = b->router_in      ? b->router_in
                               : b->router_state ? qr_moe_router_hidden(s, i, src, team)
