@@ -58,13 +58,6 @@ static const struct qr_name_rule names[] = {
 #undef L
 
 /* heads of multi-token prediction */
-static const struct qr_name_rule mtp_names[] = {
-    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "model.layers.%u.enorm.weight" },
-    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "model.layers.%u.hnorm.weight" },
-    { QR_W_MTP_PROJ, QR_SLICE_ALL, "model.layers.%u.eh_proj.weight" },
-    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.layers.%u.final_layernorm.weight" },
-    { 0 },
-};
 static const struct qr_name_rule gguf_mtp_names[] = {
     { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "blk.%u.nextn.enorm.weight" },
     { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "blk.%u.nextn.hnorm.weight" },
@@ -94,7 +87,7 @@ const struct qr_arch qr_arch_bailing_moe = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
-    .hf_mtp_names = mtp_names,
+    .hf_mtp_names = qr_names_hf_mtp_final_norm,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_mtp = true,

@@ -53,14 +53,6 @@ static const struct qr_name_rule names[] = {
     { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mlp.shared_mlp.down_proj.weight" },
     { 0 },
 };
-
-static const struct qr_name_rule mtp_names[] = {
-    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, L "enorm.weight" },
-    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, L "hnorm.weight" },
-    { QR_W_MTP_PROJ, QR_SLICE_ALL, L "eh_proj.weight" },
-    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, L "final_layernorm.weight" },
-    { 0 },
-};
 #undef L
 
 /* Older files have no suffix. */
@@ -89,7 +81,7 @@ const struct qr_arch qr_arch_hy_v3 = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
-    .hf_mtp_names = mtp_names,
+    .hf_mtp_names = qr_names_hf_mtp_final_norm,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_mtp = true,

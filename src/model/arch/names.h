@@ -73,8 +73,11 @@ extern const struct qr_name_rule qr_names_hf_llama[], qr_names_gguf[];
 /* Names of the low-rank projections of MLA, and of the indexer of DeepSeek sparse attention. */
 extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 
-/* Names of the heads of multi-token prediction behind the last layer (DeepSeek V3, GLM). */
+/* Names of the heads of multi-token prediction behind the last layer (DeepSeek V3, GLM), and those
+ * with final_layernorm instead of shared_head.norm (Ling, Hy3). */
 extern const struct qr_name_rule qr_names_hf_mtp[], qr_names_gguf_mtp[];
+extern const struct qr_name_rule qr_names_hf_mtp_final_norm[];
+
 /* Names of the dense layers behind the pooling of embeddings. */
 extern const struct qr_name_rule qr_names_hf_dense[], qr_names_gguf_dense[];
 
