@@ -189,6 +189,19 @@ static quire_status write_tensor(const struct conversion *c, size_t index, struc
 
 /* ---- The file */
 
+/* Whether "X.scale" multiplies the tensor "X.weight". NVFP4 alone has such scales, so the values
+ * cannot get another type without it. */
+static bool has_scale(const struct qr_gguf *source, const struct qr_gguf_tensor *t)
+{
+    char name[128];
+    size_t index;
+    const size_t n = strlen(t->name);
+    if (t->type != QR_WEIGHT_NVFP4 || n < 7 || strcmp(t->name + n - 7, ".weight") != 0)
+        return false;
+    const int size = snprintf(name, sizeof name, "%.*s.scale", (int)(n - 7), t->name);
+    return size > 0 && size < (int)sizeof name && qr_gguf_find_tensor(source, name, &index);
+}
+
 /* Adds a tensor to the directory and to the sizes. */
 static quire_status plan_tensor(struct conversion *c, size_t index, struct gguf_writer *w,
                                 struct quire_error *err)
@@ -200,6 +213,11 @@ static quire_status plan_tensor(struct conversion *c, size_t index, struct gguf_
     if (type != t->type && !qr_weight_type_info(t->type)->supported)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "tensor %s: weights of type %s cannot be read",
                        t->name, qr_weight_type_info(t->type)->name);
+    if (type != t->type && has_scale(c->source, t))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "tensor %s has a scale of its own and cannot get another type; quantize the "
+                       "original model",
+                       t->name);
     if (!qr_weight_row_bytes(type, t->dims[0], &row_bytes))
         return qr_fail(err, QUIRE_E_FORMAT, "tensor %s: rows of %llu values", t->name,
                        (unsigned long long)t->dims[0]);

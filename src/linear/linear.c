@@ -137,8 +137,9 @@ static enum qr_weight_prefetch prefetch_of(uint32_t type, const struct qr_kernel
     return QR_WEIGHT_PREFETCH_TWICE;
 }
 
-void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
-                         const struct qr_kernels *kernels)
+/* Computes a block without the scale of the matrix. */
+static void multiply_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
+                           const struct qr_kernels *kernels)
 {
     const struct qr_packed *w = args->w;
     const struct qr_act *x = args->x;
@@ -180,6 +181,25 @@ void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_line
     else
         backend.kernel(&a);
     qr_onednn_release(backend.runner);
+}
+
+void qr_linear_run_block(const struct qr_linear_args *args, const struct qr_linear_block *b,
+                         const struct qr_kernels *kernels)
+{
+    const float scale = args->w->scale;
+    if (scale == 1) {
+        multiply_block(args, b, kernels);
+        return;
+    }
+    struct qr_linear_args products = *args;
+    products.bias = NULL;
+    multiply_block(&products, b, kernels);
+    for (size_t i = 0; i < b->i1 - b->i0; i++) {
+        float *row = args->out + i * args->out_stride;
+        kernels->scale(row, scale, b->j1 - b->j0);
+        if (args->bias)
+            kernels->add(row, args->bias + b->j0, b->j1 - b->j0);
+    }
 }
 
 /* ---- division into work units */

@@ -45,7 +45,7 @@ static quire_status describe(uint32_t type, uint64_t n, uint64_t k, struct qr_pa
                        "row of %llu values is not a multiple of the %s block of %u",
                        (unsigned long long)k, info->name, (unsigned)info->block_elems);
     const struct qr_panel_format *f = qr_weight_panel_format(type);
-    *w = (struct qr_packed){ .type = (enum qr_weight_type)type };
+    *w = (struct qr_packed){ .type = (enum qr_weight_type)type, .scale = 1 };
     w->panel_rows = f ? QR_PANEL_ROWS : QR_FLOAT_PANEL_ROWS;
     bool fits = n <= SIZE_MAX - w->panel_rows && k < SIZE_MAX &&
                 qr_weight_row_bytes(type, k, &w->row_bytes);
@@ -129,6 +129,7 @@ void qr_packed_borrow(struct qr_packed *w, const uint8_t *panels)
 }
 
 void qr_packed_set_order(struct qr_packed *w, const uint32_t *order) { w->order = order; }
+void qr_packed_set_scale(struct qr_packed *w, float scale) { w->scale = scale; }
 
 static quire_status create(struct qr_onednn *onednn, uint32_t type, uint64_t n, uint64_t k,
                            const struct quire_allocator *allocator, struct qr_packed **out,
@@ -309,6 +310,8 @@ static void unpack_quant_row(const struct qr_packed *w, const uint8_t *panel, si
             out[w->order[k0 + k]] = values[k];
         panel += qr_panel_group_bytes(f, nb);
     }
+    for (size_t k = 0; w->scale != 1 && k < w->k; k++)
+        out[k] *= w->scale;
 }
 
 void qr_packed_unpack_row(const struct qr_packed *w, size_t row, float *out)

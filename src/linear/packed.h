@@ -20,6 +20,7 @@ struct qr_packed {
     size_t bytes;       /* n_panels * panel_bytes */
     /* [k] the input that each k of the panels multiplies; NULL: ascending. Borrowed */
     const uint32_t *order;
+    float scale;   /* multiplies every value (NVFP4); 1: none */
     uint8_t *data; /* panels, 64-byte aligned; NULL until reserved or borrowed */
     bool borrowed; /* data is read-only and belongs to another owner */
     /* Not NULL: oneDNN defines the panel layout and multiplies this weight for every number of
@@ -61,6 +62,10 @@ void qr_packed_borrow(struct qr_packed *w, const uint8_t *panels);
  * by it; such weights take f32 activations in every compute mode. */
 void qr_packed_set_order(struct qr_packed *w, const uint32_t *order);
 
+/* Sets the scale of the matrix, 1 by default. The panels do not contain it: products are multiplied
+ * by it before the bias is added, and unpacked values, each rounded once. */
+void qr_packed_set_scale(struct qr_packed *w, float scale);
+
 /* Computes a hash of the panel layout, from the packed form of a sample. Panels of another process
  * can be borrowed only if their layout hash is equal. QUIRE_E_NOMEM. */
 quire_status qr_packed_layout(const struct qr_packed *w, uint64_t *layout,
@@ -73,8 +78,8 @@ void qr_packed_destroy(struct qr_packed *w); /* NULL is a no-op */
 quire_status qr_packed_pack_rows(struct qr_packed *w, size_t row0, size_t n_rows, const void *raw,
                                  struct quire_error *err) QUIRE_MUST_CHECK;
 
-/* Unpacks row `row` (< n) exactly to f32, out[k]. Embeddings tied to the output matrix are read
- * this way. */
+/* Unpacks row `row` (< n) to f32, out[k]: exactly, or rounded once with a scale. Embeddings tied to
+ * the output matrix are read this way. */
 void qr_packed_unpack_row(const struct qr_packed *w, size_t row, float *out);
 
 #endif

@@ -315,14 +315,14 @@ def write_gguf(path, model, variant):
 
 
 def write_gguf_file(path, keys, tensors):
-    """keys: (name, type, value); tensors: name -> (shape, values)."""
+    """keys: (name, type, value); tensors: name -> (shape, values), or (shape, bytes, type)."""
     head = b"GGUF" + struct.pack("<IQQ", 3, len(tensors), len(keys))
     head += b"".join(gguf_string(k) + struct.pack("<I", t) + gguf_value(t, v) for k, t, v in keys)
     data = b""
-    for name, (shape, values) in tensors.items():
+    for name, (shape, values, *of) in tensors.items():
         head += gguf_string(name) + struct.pack("<I", len(shape))
-        head += struct.pack(f"<{len(shape)}Q", *reversed(shape)) + struct.pack("<IQ", 0, len(data))
-        data += pack_f32(values)
+        head += struct.pack(f"<{len(shape)}Q", *reversed(shape)) + struct.pack("<IQ", of[0] if of else 0, len(data))
+        data += values if of else pack_f32(values)
         data += bytes(-len(data) % 32)
     with open(path, "wb") as f:
         f.write(head + bytes(-len(head) % 32) + data)

@@ -230,6 +230,12 @@ def llm_int8():
     return {"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False}, make
 
 
+def modelopt(algorithm, **more):
+    return {"quant_method": "modelopt", "quant_algo": algorithm, "ignore": ["lm_head", PLAIN],
+            "kv_cache_scheme": {"num_bits": 8, "type": "float", "dynamic": False},
+            "producer": {"name": "modelopt", "version": "0.33.0"}, **more}
+
+
 FLOAT8 = {"num_bits": 8, "type": "float", "symmetric": True}
 SCHEMES = {
     "fp8_block": lambda: fp8([128, 128], name="weight_scale_inv"),
@@ -261,6 +267,8 @@ SCHEMES = {
     "float_block": lambda: fp8([128, 128], config=compressed(
         "float-quantized", {**FLOAT8, "strategy": "block", "block_structure": [128, 128]})),
     "float_naive": lambda: fp8(config=compressed("naive-quantized", {**FLOAT8, "strategy": "tensor"})),
+    "modelopt_fp8": lambda: fp8(config=modelopt("FP8")),
+    "modelopt_fp8_row": lambda: fp8(per_row=True, config=modelopt("FP8_PER_CHANNEL_PER_TOKEN")),
     "nf4": nf4,
     "nf4_nested": lambda: nf4(nested=True),
     "nf4_large": lambda: nf4(256),
@@ -272,8 +280,8 @@ SHARDED = ("gptq", "fp8_block", "nf4_nested")
 
 
 class Llama:
-    def __init__(self, name):
-        self.config, make = SCHEMES[name]()
+    def __init__(self, name, scheme):
+        self.config, make = scheme
         rng = random.Random(name)
         self.files, self.matrices = {}, {}
         for module, shape in self.modules():
@@ -438,11 +446,7 @@ def write_weights(folder, files, shards):
         json.dump({"metadata": {}, "weight_map": {t: n for n, part in zip(names, parts) for t in part}}, f)
 
 
-def write_folder(folder, model, shards):
-    os.mkdir(folder)
-    with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
-        json.dump(model.model_config(), f)
-    write_weights(folder, model.files, shards)
+def write_golden(folder, model):
     rng, golden = random.Random(1), {}
     for n in PROMPTS:
         ids = [rng.randrange(VOCAB) for _ in range(n)]
@@ -451,12 +455,20 @@ def write_folder(folder, model, shards):
     tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
 
+def write_folder(folder, model, shards):
+    os.mkdir(folder)
+    with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+        json.dump(model.model_config(), f)
+    write_weights(folder, model.files, shards)
+    write_golden(folder, model)
+
+
 def main():
     failed, wanted = 0, sys.argv[2:] or [*SCHEMES, "mxfp4"]
     with tempfile.TemporaryDirectory() as scratch:
         for name in wanted:
             folder = f"{scratch}/{name}"
-            write_folder(folder, GptOss() if name == "mxfp4" else Llama(name), 2 if name in SHARDED else 1)
+            write_folder(folder, GptOss() if name == "mxfp4" else Llama(name, SCHEMES[name]()), 2 if name in SHARDED else 1)
             for mode in ("f32", "native"):
                 failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", "--compute", mode, folder])
     return 1 if failed else 0

@@ -20,6 +20,7 @@ static const char *const names[] = {
     "model-00001-of-00002.safetensors",
     "model-00002-of-00002.safetensors",
     "generation_config.json",
+    "hf_quant_config.json",
 };
 enum { N_NAMES = sizeof names / sizeof *names, MAX_FILES = 8 };
 

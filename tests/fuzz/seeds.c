@@ -33,6 +33,7 @@ static void gguf_models(void)
     } models[] = {
         { "llama-f32", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
         { "llama-q8_0", { NULL, 2, 32, 2, 2, 32, 64, 8, TINY_SENTENCEPIECE, false } },
+        { "llama-nvfp4", { NULL, 1, 64, 2, 1, 64, 64, 40, TINY_SENTENCEPIECE, false } },
         { "llama-wordpiece", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE, false } },
         { "llama-gemma4", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_GEMMA4, false } },
         { "llama-unigram", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_UNIGRAM, false } },

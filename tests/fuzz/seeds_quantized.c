@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CONFIG, MODEL }; /* places in the table of fuzz_safetensors.c */
+enum { CONFIG, MODEL, HF_QUANT_CONFIG = 6 }; /* places in the table of fuzz_safetensors.c */
 
 #define SIZES                                                                                      \
     "\"vocab_size\":8,\"hidden_size\":64,\"intermediate_size\":64,\"num_hidden_layers\":1,"        \
@@ -64,6 +64,23 @@ static const struct method {
       { { "weight", "I8", "64,64", 4096 },
         { "weight_scale", "F32", "64,1", 256 },
         { "weight_zero_point", "I8", "64,1", 64 } } },
+    { "modelopt",
+      "\"quant_method\":\"modelopt\",\"quant_algo\":\"NVFP4\"",
+      { { "weight", "U8", "64,32", 2048 },
+        { "weight_scale", "F8_E4M3", "64,4", 256 },
+        { "weight_scale_2", "F32", "1", 4 },
+        { "input_scale", "F32", "1", 4 } } },
+    { "modelopt-file",
+      "\"quant_algo\":\"FP8\",\"exclude_modules\":[\"lm_head\"]",
+      { { "weight", "F8_E4M3", "64,64", 4096 }, { "weight_scale", "F32", "1", 4 } } },
+    { "nvfp4-packed",
+      "\"quant_method\":\"compressed-tensors\",\"format\":\"nvfp4-pack-quantized\",\"config_"
+      "groups\":"
+      "{\"group_0\":{\"weights\":{\"num_bits\":4,\"type\":\"float\",\"strategy\":\"tensor_group\"}}"
+      "}",
+      { { "weight_packed", "U8", "64,32", 2048 },
+        { "weight_scale", "F8_E4M3", "64,4", 256 },
+        { "weight_global_scale", "F32", "1", 4 } } },
     { "nf4",
       "\"load_in_4bit\":true,\"bnb_4bit_quant_type\":\"nf4\"",
       { { "weight", "U8", "2048,1", 2048 },
@@ -157,10 +174,15 @@ void quantized_seeds(save_seed_fn *save)
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         struct fuzz_buffer b = { 0 };
         char config[1024], name[32];
-        snprintf(config, sizeof config,
-                 "{\"model_type\":\"llama\"," SIZES ",\"quantization_config\":{%s}}",
-                 methods[i].config);
+        /* only hf_quant_config.json has no quant_method and names an algorithm */
+        const bool in_own_file = strncmp(methods[i].config, "\"quant_algo", 11) == 0;
+        snprintf(config, sizeof config, "{\"model_type\":\"llama\"," SIZES "%s%s%s}",
+                 in_own_file ? "" : ",\"quantization_config\":{",
+                 in_own_file ? "" : methods[i].config, in_own_file ? "" : "}");
         packed_put(&b, CONFIG, config, strlen(config));
+        snprintf(config, sizeof config, "{\"quantization\":{%s}}", methods[i].config);
+        if (in_own_file)
+            packed_put(&b, HF_QUANT_CONFIG, config, strlen(config));
         put_model(&b, &methods[i]);
         snprintf(name, sizeof name, "quantized-%s", methods[i].name);
         save("safetensors", name, &b);

@@ -11,7 +11,7 @@ const struct tiny_shape tiny_running = { .layers = 2,
                                          .context = 256,
                                          .vocab = TINY_BYTES };
 
-enum { GGUF_ALIGNMENT = 32, Q8_0 = 8, Q8_BLOCK = 32 };
+enum { GGUF_ALIGNMENT = 32, Q8_0 = 8, Q8_BLOCK = 32, NVFP4 = 40, NVFP4_BLOCK = 64 };
 
 void gguf_put_string(struct fuzz_buffer *b, const char *text)
 {
@@ -72,8 +72,12 @@ void gguf_tensor(struct gguf_image *g, const char *name, uint32_t type, uint64_t
     for (uint64_t i = 0; i < columns * (rows ? rows : 1); i++) {
         if (type == Q8_0 && i % Q8_BLOCK == 0)
             fuzz_put_number(&g->data, 0x1c00, 2); /* the scale 2^-8 as f16 */
-        if (type == Q8_0)
+        if (type == NVFP4 && i % NVFP4_BLOCK == 0)
+            fuzz_put_number(&g->data, 0x28202820, 4); /* the scales 2^-3 and 2^-2 */
+        if (type == Q8_0 || (type == NVFP4 && i % 2))
             fuzz_put_number(&g->data, fuzz_random(&r, 256), 1);
+        else if (type == NVFP4)
+            continue;
         else
             put_f32(&g->data, ((float)fuzz_random(&r, 2001) - 1000) / (rows ? 2500 : 1000));
     }
@@ -251,6 +255,10 @@ static void put_layer(struct gguf_image *g, const struct tiny_shape *s, uint32_t
         char name[64];
         snprintf(name, sizeof name, "blk.%u.%s.weight", layer, tensors[i].name);
         gguf_tensor(g, name, tensors[i].rows ? s->type : 0, tensors[i].columns, tensors[i].rows);
+        if (s->type != NVFP4 || !tensors[i].rows)
+            continue;
+        snprintf(name, sizeof name, "blk.%u.%s.scale", layer, tensors[i].name);
+        gguf_tensor(g, name, 0, 1, 0);
     }
 }
 

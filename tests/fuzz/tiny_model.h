@@ -28,7 +28,8 @@ void gguf_f32(struct gguf_image *g, const char *key, float value);
 void gguf_text(struct gguf_image *g, const char *key, const char *value);
 void gguf_array(struct gguf_image *g, const char *key, uint32_t type, uint64_t n);
 
-/* Tensor of random weights of type 0 (f32) or 8 (q8_0); n_dims 1 or 2, innermost first. */
+/* Tensor of random weights of type 0 (f32), 8 (q8_0) or 40 (nvfp4); n_dims 1 or 2,
+ * innermost first. */
 void gguf_tensor(struct gguf_image *g, const char *name, uint32_t type, uint64_t columns,
                  uint64_t rows);
 
@@ -45,7 +46,7 @@ enum tiny_vocab {
 struct tiny_shape {
     const char *arch; /* NULL = "llama"; another family with the same tensors */
     uint32_t layers, hidden, heads, kv_heads, ffn, context;
-    uint32_t type; /* of the matrices: 0 or 8 */
+    uint32_t type; /* of the matrices: 0, 8, or 40, which have a scale each */
     enum tiny_vocab vocab;
     bool bidirectional; /* an encoder */
 };

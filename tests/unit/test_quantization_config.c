@@ -3,6 +3,7 @@
  * options that are not known. */
 #include "model/config/config.h"
 #include "model/config/hf.h"
+#include "model/config/hf_quantization.h"
 #include "model/config/unknown.h"
 #include "quire_cmocka.h"
 
@@ -139,12 +140,62 @@ static void allowed(void **state)
     qr_model_config_free(&c);
 }
 
+/* hf_quant_config.json counts where config.json says nothing. */
+static void own_file(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *json;
+        quire_status status;
+        const char *text; /* of the error */
+        enum qr_quantization_method method;
+    } cases[] = {
+        { "{\"producer\":{\"name\":\"modelopt\"},\"quantization\":{\"quant_algo\":\"NVFP4\","
+          "\"kv_cache_quant_algo\":\"FP8\",\"group_size\":16,\"exclude_modules\":[\"lm_head\"]}}",
+          QUIRE_OK, NULL, QR_QUANTIZATION_MODELOPT },
+        { "{\"quantization\":{\"quant_algo\":\"FP8\"}}", QUIRE_OK, NULL, QR_QUANTIZATION_MODELOPT },
+        { "{\"quantization\":{\"quant_algo\":null,\"kv_cache_quant_algo\":\"FP8\"}}", QUIRE_OK,
+          NULL, QR_QUANTIZATION_NONE },
+        { "{\"quantization\":{\"kv_cache_quant_algo\":\"FP8\"}}", QUIRE_OK, NULL,
+          QR_QUANTIZATION_NONE },
+        { "[1]", QUIRE_E_FORMAT, "hf_quant_config.json", QR_QUANTIZATION_NONE },
+        { "{\"quantization\":7}", QUIRE_E_FORMAT,
+          "hf_quant_config.json: quantization is missing or no object", QR_QUANTIZATION_NONE },
+        { "{}", QUIRE_E_FORMAT, "quantization is missing", QR_QUANTIZATION_NONE },
+        { "{\"quantization\":{\"quant_algo\":\"INT4_AWQ\"}}", QUIRE_E_UNSUPPORTED,
+          "hf_quant_config.json: quantization: quant_algo is \"INT4_AWQ\"", QR_QUANTIZATION_NONE },
+        { "{\"quantization\":{\"quant_algo\":\"FP8\",\"exclude_modules\":7}}", QUIRE_E_FORMAT,
+          "exclude_modules has the wrong type", QR_QUANTIZATION_NONE },
+        { "{\"quantization\":{\"quant_algo\":\"FP8\",\"rotate\":1}}", QUIRE_E_UNSUPPORTED,
+          "hf_quant_config.json: quantization: rotate is not known", QR_QUANTIZATION_NONE },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int described = 0; described < 2; described++) {
+            struct qr_model_config c;
+            struct quire_error err = QUIRE_ERROR_INIT;
+            assert_status(QUIRE_OK, configure(described ? FP8 : AWQ ",\"bits\":4", NULL, &c, &err));
+            if (!described)
+                c.quantization = (struct qr_quantization_config){ 0 };
+            const quire_status s =
+                qr_model_config_read_modelopt(&c, cases[i].json, strlen(cases[i].json), NULL, &err);
+            if (described) {
+                assert_status(QUIRE_OK, s);
+                assert_int_equal(c.quantization.method, QR_QUANTIZATION_FP8);
+            } else if (s != cases[i].status || (s && !strstr(err.msg, cases[i].text)) ||
+                       (!s && c.quantization.method != cases[i].method)) {
+                fail_msg("%s: %s \"%s\"", cases[i].json, quire_status_name(s), err.msg);
+            }
+            qr_model_config_free(&c);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(accepted),
         cmocka_unit_test(refused),
         cmocka_unit_test(allowed),
+        cmocka_unit_test(own_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,7 @@ static int code[ROWS][COLS];
 static int zero[ROWS][COLS];      /* by column */
 static float scale[ROWS][COLS];   /* by column */
 static double number[ROWS][COLS]; /* of a code, without zero point */
+static float matrix_scale = 1;    /* beside the rows */
 
 /* Compares all rows, read at once, one by one and in halves, with scale * (number - zero) in double
  * rounded to f32. */
@@ -25,6 +26,7 @@ static void check(const struct qr_quantization_config *config, const char *name,
     assert_true(qr_weights_source_find(&w, name, &i));
     qr_weights_source_tensor(&w, i, &t);
     assert_int_equal(t.type, type);
+    assert_true(matrix_scale == 1 ? !t.scales : t.n_scales == 1 && t.scales[0] == matrix_scale);
     const uint64_t experts = t.n_dims == 3 ? t.dims[2] : 1;
     assert_true(t.dims[0] == COLS && t.dims[1] * experts == ROWS);
     assert_true(qr_weight_row_bytes(type, COLS, &row_bytes) && t.bytes == ROWS * row_bytes);
@@ -256,10 +258,11 @@ static void fp8(void **state)
     check(&config, "a.weight", QR_WEIGHT_F8_E4M3_32);
 }
 
+static const double e2m1[16] = { 0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6 };
+
 static void mxfp4(void **state)
 {
     (void)state;
-    static const double e2m1[16] = { 0, .5, 1, 1.5, 2, 3, 4, 6, 0, -.5, -1, -1.5, -2, -3, -4, -6 };
     const struct qr_quantization_config config = { .method = QR_QUANTIZATION_MXFP4 };
     uint8_t *q = store("a_blocks", "U8", 3, ROWS / 3, COLS / 32, 16),
             *s = store("a_scales", "U8", 3, ROWS / 3, COLS / 32, 0);
@@ -273,6 +276,50 @@ static void mxfp4(void **state)
             set_float(r, k, ldexpf(1, s[i / 32] - 127), e2m1[c]);
         }
     check(&config, "a_blocks", QR_WEIGHT_MXFP4);
+}
+
+static void nvfp4(void **state)
+{
+    (void)state;
+    for (int packed = 0; packed < 2; packed++) {
+        const struct qr_quantization_config config = { .method = packed
+                                                                     ? QR_QUANTIZATION_COMPRESSED
+                                                                     : QR_QUANTIZATION_MODELOPT };
+        uint8_t *q = store(packed ? "a.weight_packed" : "a.weight", "U8", ROWS, COLS / 2, 0, 0),
+                *s = store("a.weight_scale", "F8_E4M3", ROWS, COLS / 16, 0, 0);
+        float *f = store(packed ? "a.weight_global_scale" : "a.weight_scale_2", "F32", 1, 0, 0, 0);
+        *f = packed ? 3 : odd_scale();
+        matrix_scale = packed ? 1.0f / 3 : *f;
+        for (size_t r = 0; r < ROWS; r++)
+            for (size_t k = 0; k < COLS; k++) {
+                const size_t i = r * COLS + k;
+                const unsigned c = draw(16);
+                if (k % 16 == 0)
+                    s[i / 16] = (uint8_t)draw(127);
+                q[i / 2] |= (uint8_t)(c << (k % 2 ? 4 : 0));
+                set_float(r, k, qr_e4m3_to_f32(s[i / 16]), e2m1[c]);
+            }
+        check(&config, "a.weight", QR_WEIGHT_NVFP4);
+        matrix_scale = 1;
+    }
+}
+
+static void packed_mxfp4(void **state)
+{
+    (void)state;
+    const struct qr_quantization_config config = { .method = QR_QUANTIZATION_COMPRESSED };
+    uint8_t *q = store("a.weight_packed", "U8", ROWS, COLS / 2, 0, 0),
+            *s = store("a.weight_scale", "U8", ROWS, COLS / 32, 0, 0);
+    for (size_t r = 0; r < ROWS; r++)
+        for (size_t k = 0; k < COLS; k++) {
+            const size_t i = r * COLS + k;
+            const unsigned c = draw(16);
+            if (k % 32 == 0)
+                s[i / 32] = (uint8_t)(100 + draw(50));
+            q[i / 2] |= (uint8_t)(c << (k % 2 ? 4 : 0));
+            set_float(r, k, ldexpf(1, s[i / 32] - 127), e2m1[c]);
+        }
+    check(&config, "a.weight", QR_WEIGHT_MXFP4);
 }
 
 static const float nf4_values[16] = { QR_NF4_VALUES };
@@ -341,9 +388,10 @@ static void llm_int8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gptq), cmocka_unit_test(awq),      cmocka_unit_test(packed),
-        cmocka_unit_test(int8), cmocka_unit_test(fp8),      cmocka_unit_test(mxfp4),
-        cmocka_unit_test(nf4),  cmocka_unit_test(llm_int8),
+        cmocka_unit_test(gptq),     cmocka_unit_test(awq),          cmocka_unit_test(packed),
+        cmocka_unit_test(int8),     cmocka_unit_test(fp8),          cmocka_unit_test(mxfp4),
+        cmocka_unit_test(nvfp4),    cmocka_unit_test(packed_mxfp4), cmocka_unit_test(nf4),
+        cmocka_unit_test(llm_int8),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

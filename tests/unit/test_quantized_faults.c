@@ -34,10 +34,17 @@ static void memory_and_reads_can_fail(void **state)
     static const struct {
         const struct qr_quantization_config *config;
         void (*make)(void);
-    } formats[] = { { &gptq_config, make_gptq },       { &awq_config, make_awq },
-                    { &fp8_config, make_fp8 },         { &compressed_config, make_packed },
-                    { &compressed_config, make_int8 }, { &mxfp4_config, make_mxfp4 },
-                    { &nf4_config, make_nf4 },         { &llm_int8_config, make_llm_int8 } };
+    } formats[] = { { &gptq_config, make_gptq },
+                    { &awq_config, make_awq },
+                    { &fp8_config, make_fp8 },
+                    { &compressed_config, make_packed },
+                    { &compressed_config, make_int8 },
+                    { &mxfp4_config, make_mxfp4 },
+                    { &nf4_config, make_nf4 },
+                    { &llm_int8_config, make_llm_int8 },
+                    { &modelopt_config, make_modelopt },
+                    { &compressed_config, make_packed_nvfp4 },
+                    { &compressed_config, make_packed_mxfp4 } };
     for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;
         struct fail_alloc a;

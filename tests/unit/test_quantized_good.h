@@ -17,6 +17,7 @@ static const struct qr_quantization_config fp8_config = { .method = QR_QUANTIZAT
 static const struct qr_quantization_config compressed_config = { .method =
                                                                      QR_QUANTIZATION_COMPRESSED };
 static const struct qr_quantization_config mxfp4_config = { .method = QR_QUANTIZATION_MXFP4 };
+static const struct qr_quantization_config modelopt_config = { .method = QR_QUANTIZATION_MODELOPT };
 static const struct qr_quantization_config nf4_config = { .method = QR_QUANTIZATION_NF4 };
 static const struct qr_quantization_config llm_int8_config = { .method = QR_QUANTIZATION_LLM_INT8 };
 
@@ -66,6 +67,31 @@ static inline void make_mxfp4(void)
 {
     (void)store("m_blocks", "U8", 2, ROWS, COLS / 32, 16);
     (void)store("m_scales", "U8", 2, ROWS, COLS / 32, 0);
+}
+
+/* NVFP4 has scales in E4M3 and one of the matrix. */
+static inline void make_modelopt(void)
+{
+    static const float one = 1;
+    (void)store("m.weight", "U8", ROWS, COLS / 2, 0, 0);
+    (void)store("m.weight_scale", "F8_E4M3", ROWS, COLS / 16, 0, 0);
+    memcpy(store("m.weight_scale_2", "F32", 1, 0, 0, 0), &one, sizeof one);
+    (void)store("m.input_scale", "F32", 1, 0, 0, 0);
+}
+
+static inline void make_packed_nvfp4(void)
+{
+    static const float one = 1;
+    (void)store("m.weight_packed", "U8", ROWS, COLS / 2, 0, 0);
+    (void)store("m.weight_scale", "F8_E4M3", ROWS, COLS / 16, 0, 0);
+    memcpy(store("m.weight_global_scale", "F32", 1, 0, 0, 0), &one, sizeof one);
+    (void)store("m.input_global_scale", "F32", 1, 0, 0, 0);
+}
+
+static inline void make_packed_mxfp4(void)
+{
+    (void)store("m.weight_packed", "U8", ROWS, COLS / 2, 0, 0);
+    (void)store("m.weight_scale", "U8", ROWS, COLS / 32, 0, 0);
 }
 
 static const char nf4_state[] = "{\"quant_type\":\"nf4\",\"blocksize\":64,\"shape\":[16,64],"

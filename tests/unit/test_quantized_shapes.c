@@ -3,6 +3,7 @@
  * names, lists of modules that are not quantized, full lists, and ranges behind the end. */
 #include "base/fnv1a.h"
 #include "model/load/source_identity.h"
+#include "model/load/weights_read.h"
 #include "test_quantized_good.h"
 
 /* Gives a tensor another dtype and shape; its data become zeros. */
@@ -231,6 +232,39 @@ static void ranges(void **state)
     forget_stored();
 }
 
+/* A matrix that is read transposed becomes f32, so its values contain the scale. */
+static void transposed_rows_are_scaled(void **state)
+{
+    (void)state;
+    struct qr_weights w;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    float rows[COLS][ROWS];
+    make_modelopt();
+    uint8_t *codes = stored_named("m.weight")->data, *scales = stored_named("m.weight_scale")->data;
+    const float scale = 0.3f;
+    memcpy(stored_named("m.weight_scale_2")->data, &scale, sizeof scale);
+    codes[5 * COLS / 2 + 20] = 0x70;  /* column 41 of row 5 is 6 */
+    scales[5 * COLS / 16 + 2] = 0x38; /* 1 */
+    assert_status(QUIRE_OK, open_stored(&modelopt_config, &w, &err));
+    const struct qr_weight weight = { .role = QR_W_ATTN_Q,
+                                      .type = QR_WEIGHT_F32,
+                                      .stored_type = QR_WEIGHT_NVFP4,
+                                      .n_rows = COLS,
+                                      .n_cols = ROWS,
+                                      .row_bytes = sizeof *rows,
+                                      .unit_bytes = sizeof(float),
+                                      .group = COLS,
+                                      .stride = COLS,
+                                      .column_bytes = 36 };
+    assert_status(QUIRE_OK, qr_weights_read_rows(&w, &weight, 0, COLS, rows, &err));
+    for (size_t k = 0; k < COLS; k++)
+        for (size_t r = 0; r < ROWS; r++)
+            assert_true(rows[k][r] == (k == 41 && r == 5 ? 6 * scale : 0));
+    assert_true(qr_weights_scale(&w, &weight) == 1);
+    close_stored(&w);
+    forget_stored();
+}
+
 /* The order of columns is part of a matrix's identity, although it moves no code. */
 static void order_is_hashed(void **state)
 {
@@ -261,7 +295,7 @@ int main(void)
         cmocka_unit_test(other_shapes),    cmocka_unit_test(other_forms),
         cmocka_unit_test(long_names),      cmocka_unit_test(lists_of_modules),
         cmocka_unit_test(full_lists),      cmocka_unit_test(ranges),
-        cmocka_unit_test(order_is_hashed),
+        cmocka_unit_test(order_is_hashed), cmocka_unit_test(transposed_rows_are_scaled),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

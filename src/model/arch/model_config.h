@@ -346,6 +346,7 @@ enum qr_quantization_method {
     QR_QUANTIZATION_GPTQ,
     QR_QUANTIZATION_AWQ,
     QR_QUANTIZATION_COMPRESSED, /* compressed-tensors */
+    QR_QUANTIZATION_MODELOPT,
     QR_QUANTIZATION_MXFP4,
     QR_QUANTIZATION_NF4,      /* bitsandbytes, 4 bits */
     QR_QUANTIZATION_LLM_INT8, /* bitsandbytes, 8 bits */

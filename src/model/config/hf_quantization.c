@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_quantization.c - quantization_config of config.json: the method, and what the tensors do not
- * say themselves. */
+/* hf_quantization.c - quantization_config of config.json, and hf_quant_config.json: the method, and
+ * what the tensors do not say themselves. */
 #include "model/config/hf_quantization.h"
 #include "base/error.h"
 #include "model/config/hf_quantization_groups.h"
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-
-static const char what[] = "config.json: quantization_config";
 
 /* What every message about an unsupported option ends with. */
 #define WAY_OUT "use the original checkpoint or a GGUF file"
@@ -17,12 +15,12 @@ static quire_status unsupported(struct qr_quantization_source *q, const char *ke
                                 const char *value)
 {
     return qr_fail(q->err, QUIRE_E_UNSUPPORTED,
-                   "%s: %s is \"%.60s\", which is not supported; " WAY_OUT, what, key, value);
+                   "%s: %s is \"%.60s\", which is not supported; " WAY_OUT, q->what, key, value);
 }
 
 quire_status qr_hf_quantization_bad(struct qr_quantization_source *q, const char *key)
 {
-    return qr_fail(q->err, QUIRE_E_FORMAT, "%s: %s has the wrong type", what, key);
+    return qr_fail(q->err, QUIRE_E_FORMAT, "%s: %s has the wrong type", q->what, key);
 }
 
 quire_status qr_hf_quantization_unsupported(struct qr_quantization_source *q, const char *key,
@@ -59,7 +57,7 @@ static quire_status read_bool(struct qr_quantization_source *q, const char *key,
 {
     enum qr_json_state state;
     *out = dflt;
-    return qr_json_bool(q->root, what, key, out, &state, q->err);
+    return qr_json_bool(q->root, q->what, key, out, &state, q->err);
 }
 
 /* group_size: -1 (all of a row) or a multiple of 32. */
@@ -74,7 +72,7 @@ static quire_status read_group(struct qr_quantization_source *q, int64_t dflt)
         return QUIRE_OK;
     if (size <= 0 || size % 32 != 0 || size > UINT32_MAX)
         return qr_fail(q->err, QUIRE_E_UNSUPPORTED,
-                       "%s: group_size is %lld, not -1 or a multiple of 32; " WAY_OUT, what,
+                       "%s: group_size is %lld, not -1 or a multiple of 32; " WAY_OUT, q->what,
                        (long long)size);
     q->out->group = (uint32_t)size;
     return QUIRE_OK;
@@ -83,9 +81,9 @@ static quire_status read_group(struct qr_quantization_source *q, int64_t dflt)
 static quire_status read_bits(struct qr_quantization_source *q, const char *key, bool eight)
 {
     enum qr_json_state state;
-    QR_TRY(qr_json_u32(q->root, what, key, &q->out->bits, &state, q->err));
+    QR_TRY(qr_json_u32(q->root, q->what, key, &q->out->bits, &state, q->err));
     if (state != QR_JSON_PRESENT)
-        return qr_fail(q->err, QUIRE_E_FORMAT, "%s: %s is missing", what, key);
+        return qr_fail(q->err, QUIRE_E_FORMAT, "%s: %s is missing", q->what, key);
     return q->out->bits == 4 || (eight && q->out->bits == 8)
                ? QUIRE_OK
                : qr_hf_quantization_unsupported(q, key, qr_json_get(q->root, key));
@@ -152,7 +150,7 @@ static quire_status read_bitsandbytes(struct qr_quantization_source *q)
     QR_TRY(read_bool(q, "_load_in_8bit", eight, &eight));
     if (four == eight)
         return qr_fail(q->err, QUIRE_E_FORMAT,
-                       "%s: one of load_in_4bit and load_in_8bit must be true", what);
+                       "%s: one of load_in_4bit and load_in_8bit must be true", q->what);
     q->out->method = four ? QR_QUANTIZATION_NF4 : QR_QUANTIZATION_LLM_INT8;
     if (!four)
         return QUIRE_OK;
@@ -161,6 +159,16 @@ static quire_status read_bitsandbytes(struct qr_quantization_source *q)
         return unsupported(q, "bnb_4bit_quant_type", "fp4");
     QR_TRY(read_word(q, "bnb_4bit_quant_type", types, &index));
     return read_word(q, "bnb_4bit_quant_storage", storage, &index);
+}
+
+/* The names of ModelOpt's methods; in a mixture the tensors tell which one a matrix has. */
+static quire_status read_modelopt(struct qr_quantization_source *q)
+{
+    static const char *const algorithms[] = {
+        "NVFP4", "W4A16_NVFP4", "FP8", "FP8_PER_CHANNEL_PER_TOKEN", "MIXED_PRECISION", NULL
+    };
+    int index;
+    return read_word(q, "quant_algo", algorithms, &index);
 }
 
 static quire_status read_mxfp4(struct qr_quantization_source *q)
@@ -243,6 +251,10 @@ static const char *const compressed_keys[] = { "format",
                                                "version",
                                                "run_compressed",
                                                NULL };
+static const char *const modelopt_keys[] = { "quant_algo",      "kv_cache_quant_algo",
+                                             "kv_cache_scheme", "group_size",
+                                             "config_groups",   "quantized_layers",
+                                             "producer",        NULL };
 static const char *const mxfp4_keys[] = { "dequantize", NULL };
 
 static const struct {
@@ -257,6 +269,8 @@ static const struct {
     { "awq", QR_QUANTIZATION_AWQ, awq_keys, read_awq },
     { "compressed-tensors", QR_QUANTIZATION_COMPRESSED, compressed_keys,
       qr_hf_quantization_groups },
+    { "modelopt", QR_QUANTIZATION_MODELOPT, modelopt_keys, read_modelopt },
+    { "modelopt_fp4", QR_QUANTIZATION_MODELOPT, modelopt_keys, read_modelopt },
     { "mxfp4", QR_QUANTIZATION_MXFP4, mxfp4_keys, read_mxfp4 },
     { "bitsandbytes", QR_QUANTIZATION_NF4, bitsandbytes_keys, read_bitsandbytes },
 };
@@ -265,7 +279,7 @@ static const struct {
 
 /* Keys of lists of modules that are not quantized. */
 static const char *const plain_keys[] = { "modules_to_not_convert", "ignored_layers", "ignore",
-                                          "llm_int8_skip_modules" };
+                                          "exclude_modules", "llm_int8_skip_modules" };
 enum { N_PLAIN_KEYS = sizeof plain_keys / sizeof *plain_keys };
 
 static quire_status count_plain(struct qr_quantization_source *q, size_t *n)
@@ -336,9 +350,31 @@ static quire_status check_keys(const struct qr_quantization_source *q, const cha
             QR_TRY(qr_unknown_report(policy, q->err,
                                      "%s: %.60s is not known, so the weights may mean something "
                                      "else; " WAY_OUT,
-                                     what, i.key));
+                                     q->what, i.key));
     }
     return QUIRE_OK;
+}
+
+/* Whether hf_quant_config.json says that weights are quantized; it may describe the KV cache
+ * alone. */
+static bool has_algorithm(const struct qr_quantization_source *q)
+{
+    const struct qr_json *v = qr_json_get(q->root, "quant_algo");
+    return v && !qr_json_is_null(v);
+}
+
+/* Reads the options of a method. */
+static quire_status read_options(struct qr_quantization_source *q, const char *method,
+                                 const struct qr_unknown_policy *policy)
+{
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
+        if (!strcmp(method, methods[i].name)) {
+            q->out->method = methods[i].method;
+            QR_TRY(methods[i].read(q));
+            QR_TRY(check_keys(q, methods[i].keys, policy));
+            return read_plain(q);
+        }
+    return unsupported(q, "quant_method", method);
 }
 
 quire_status qr_hf_read_quantization(const struct qr_hf_source *h,
@@ -352,20 +388,40 @@ quire_status qr_hf_read_quantization(const struct qr_hf_source *h,
         return QUIRE_OK;
     qr_hf_mark(h, h->outer, key);
     qr_hf_mark(h, h->root, key);
-    struct qr_quantization_source q = { root, &h->cfg->quantization, &h->cfg->memory, h->err };
+    struct qr_quantization_source q = { .what = "config.json: quantization_config",
+                                        .root = root,
+                                        .out = &h->cfg->quantization,
+                                        .memory = &h->cfg->memory,
+                                        .err = h->err };
     const char *name = NULL;
     enum qr_json_state state;
-    QR_TRY(qr_json_str(root, what, "quant_method", &name, &state, h->err));
+    QR_TRY(qr_json_str(root, q.what, "quant_method", &name, &state, h->err));
     if (!name && qr_json_get(root, "load_in_4bit"))
         name = "bitsandbytes"; /* older writers */
     if (!name)
-        return qr_fail(h->err, QUIRE_E_FORMAT, "%s: quant_method is missing", what);
-    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++)
-        if (!strcmp(name, methods[i].name)) {
-            q.out->method = methods[i].method;
-            QR_TRY(methods[i].read(&q));
-            QR_TRY(check_keys(&q, methods[i].keys, policy));
-            return read_plain(&q);
-        }
-    return unsupported(&q, "quant_method", name);
+        return qr_fail(h->err, QUIRE_E_FORMAT, "%s: quant_method is missing", q.what);
+    return read_options(&q, name, policy);
+}
+
+quire_status qr_model_config_read_modelopt(struct qr_model_config *cfg, const char *json,
+                                           size_t size, const struct qr_unknown_policy *policy,
+                                           struct quire_error *err)
+{
+    static const char file[] = "hf_quant_config.json";
+    struct qr_json *root;
+    if (cfg->quantization.method != QR_QUANTIZATION_NONE)
+        return QUIRE_OK;
+    QR_TRY(qr_json_parse_object(json, size, file, 0, cfg->memory.allocator, &root, err));
+    struct qr_quantization_source q = { .what = "hf_quant_config.json: quantization",
+                                        .root = qr_json_get(root, "quantization"),
+                                        .out = &cfg->quantization,
+                                        .memory = &cfg->memory,
+                                        .err = err };
+    quire_status s = QUIRE_OK;
+    if (!qr_json_is_object(q.root))
+        s = qr_fail(err, QUIRE_E_FORMAT, "%s is missing or no object", q.what);
+    else if (has_algorithm(&q))
+        s = read_options(&q, "modelopt", policy);
+    qr_json_free(root);
+    return s;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hf_quantization.h - quantization_config of config.json. */
+/* hf_quantization.h - quantization_config of config.json, and hf_quant_config.json. */
 #ifndef QR_MODEL_CONFIG_HF_QUANTIZATION_H
 #define QR_MODEL_CONFIG_HF_QUANTIZATION_H
 #include "model/config/hf_keys.h"
@@ -11,10 +11,17 @@
 quire_status qr_hf_read_quantization(const struct qr_hf_source *h,
                                      const struct qr_unknown_policy *policy);
 
+/* The same from the text of hf_quant_config.json, which ModelOpt writes; older checkpoints have
+ * nothing else. No effect if config.json has a quantization_config. */
+quire_status qr_model_config_read_modelopt(struct qr_model_config *cfg, const char *json,
+                                           size_t size, const struct qr_unknown_policy *policy,
+                                           struct quire_error *err);
+
 /* ---- For the parts of the object */
 
 /* Source and destination of a quantization_config that is being read. */
 struct qr_quantization_source {
+    const char *what;           /* the object's name, for messages */
     const struct qr_json *root; /* the object */
     struct qr_quantization_config *out;
     struct qr_arena *memory; /* of the model configuration */

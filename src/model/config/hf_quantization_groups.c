@@ -15,9 +15,8 @@ quire_status qr_hf_quantization_block(struct qr_quantization_source *q, const ch
         return qr_hf_quantization_bad(q, key);
     if (rows == 0 || columns == 0 || columns % 32 != 0)
         return qr_fail(q->err, QUIRE_E_UNSUPPORTED,
-                       "config.json: quantization_config: %s is [%u, %u]; the columns must be a "
-                       "multiple of 32",
-                       key, rows, columns);
+                       "%s: %s is [%u, %u]; the columns must be a multiple of 32", q->what, key,
+                       rows, columns);
     q->out->block_rows = rows;
     q->out->block_columns = columns;
     return QUIRE_OK;
@@ -41,10 +40,12 @@ static quire_status check_word(struct qr_quantization_source *q, const struct qr
     return one_of(value, words) ? QUIRE_OK : qr_hf_quantization_unsupported(q, key, value);
 }
 
-/* `weights` of one group of modules. */
-static quire_status check_weights(struct qr_quantization_source *q, const struct qr_json *weights)
+/* `weights` of one group of modules; fp4: in a format that may have floats of 4 bits. */
+static quire_status check_weights(struct qr_quantization_source *q, const struct qr_json *weights,
+                                  bool fp4)
 {
-    static const char *const strategies[] = { "tensor", "channel", "group", "block", NULL };
+    static const char *const strategies[] = { "tensor", "channel",      "group",
+                                              "block",  "tensor_group", NULL };
     static const char *const types[] = { "int", "float", NULL };
     static const char *const orders[] = { "group", "weight", "static", NULL };
     QR_TRY(check_word(q, weights, "strategy", strategies));
@@ -58,7 +59,7 @@ static quire_status check_weights(struct qr_quantization_source *q, const struct
     if (!qr_json_is_u32(bits, &n))
         return qr_hf_quantization_bad(q, "num_bits");
     const bool is_float = qr_json_is_string(type) && !strcmp(qr_json_string(type), "float");
-    if (n != 8 && (n != 4 || is_float))
+    if (n != 8 && (n != 4 || (is_float && !fp4)))
         return qr_hf_quantization_unsupported(q, "num_bits", bits);
     const struct qr_json *block = qr_json_get(weights, "block_structure");
     return qr_json_is_array(block) ? qr_hf_quantization_block(q, "block_structure", block)
@@ -67,8 +68,19 @@ static quire_status check_weights(struct qr_quantization_source *q, const struct
 
 quire_status qr_hf_quantization_groups(struct qr_quantization_source *q)
 {
-    static const char *const formats[] = { "pack-quantized",  "int-quantized", "float-quantized",
-                                           "naive-quantized", "dense",         NULL };
+    static const char *const formats[] = {
+        "pack-quantized",
+        "int-quantized",
+        "float-quantized",
+        "naive-quantized",
+        "nvfp4-pack-quantized",
+        "mxfp4-pack-quantized",
+        "mixed-precision",
+        "dense",
+        NULL,
+    };
+    static const char *const fp4[] = { "nvfp4-pack-quantized", "mxfp4-pack-quantized",
+                                       "mixed-precision", NULL };
     static const char *const dense[] = { "dense", NULL };
     static const char *const compressed[] = { "compressed", "frozen", NULL };
     QR_TRY(check_word(q, q->root, "format", formats));
@@ -76,8 +88,9 @@ quire_status qr_hf_quantization_groups(struct qr_quantization_source *q)
     QR_TRY(check_word(q, qr_json_get(q->root, "sparsity_config"), "format", dense));
     if (qr_json_size(qr_json_get(q->root, "transform_config")) > 0)
         return qr_fail(q->err, QUIRE_E_UNSUPPORTED,
-                       "config.json: quantization_config: transform_config is not supported; use "
-                       "the original checkpoint or a GGUF file");
+                       "%s: transform_config is not supported; use the original checkpoint or a "
+                       "GGUF file",
+                       q->what);
     const struct qr_json *groups = qr_json_get(q->root, "config_groups");
     if (!qr_json_is_object(groups))
         return qr_hf_quantization_bad(q, "config_groups");
@@ -86,8 +99,11 @@ quire_status qr_hf_quantization_groups(struct qr_quantization_source *q)
         if (!qr_json_is_object(i.value))
             return qr_hf_quantization_bad(q, "config_groups");
         QR_TRY(check_word(q, i.value, "format", formats));
+        const struct qr_json *own = qr_json_get(i.value, "format");
+        if (!qr_json_is_string(own))
+            own = qr_json_get(q->root, "format");
         if (qr_json_is_object(weights))
-            QR_TRY(check_weights(q, weights));
+            QR_TRY(check_weights(q, weights, qr_json_is_string(own) && one_of(own, fp4)));
         else if (weights && !qr_json_is_null(weights))
             return qr_hf_quantization_bad(q, "weights");
     }

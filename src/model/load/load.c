@@ -157,6 +157,7 @@ static quire_status add_stack(struct load *l, const struct qr_weight *stack,
         QR_TRY(
             qr_packed_describe(NULL, w.type, w.n_rows, w.n_cols, m->allocator, &experts[e], err));
         qr_packed_set_order(experts[e], qr_weights_order(m->weights, &w));
+        qr_packed_set_scale(experts[e], qr_weights_scale(m->weights, &w));
         add_job(l, &w, e, experts[e]);
     }
     return QUIRE_OK;
@@ -187,6 +188,7 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
     QR_TRY(qr_packed_describe(onednn, w.type, w.n_rows, w.n_cols, m->allocator, &into->mat[role],
                               err));
     qr_packed_set_order(into->mat[role], qr_weights_order(m->weights, &w));
+    qr_packed_set_scale(into->mat[role], qr_weights_scale(m->weights, &w));
     add_job(l, &w, 0, into->mat[role]);
     return QUIRE_OK;
 }

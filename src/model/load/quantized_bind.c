@@ -4,6 +4,7 @@
 #include "model/load/quantized_bind.h"
 #include "base/error.h"
 #include "model/load/quantized_float.h"
+#include "model/load/quantized_fp4.h"
 #include "model/load/quantized_integer.h"
 #include <stdio.h>
 #include <string.h>
@@ -165,8 +166,12 @@ static const struct {
     { QR_QUANTIZATION_AWQ, ".qweight", ".weight", QR_DTYPE_BIT(I32), qr_quantized_awq },
     { QR_QUANTIZATION_COMPRESSED, ".weight_packed", ".weight", QR_DTYPE_BIT(I32),
       qr_quantized_packed },
+    { QR_QUANTIZATION_COMPRESSED, ".weight_packed", ".weight", QR_DTYPE_BIT(U8),
+      qr_quantized_packed_fp4 },
     { QR_QUANTIZATION_COMPRESSED, ".weight", ".weight", QR_DTYPE_BIT(I8), qr_quantized_int8 },
     { QR_QUANTIZATION_COMPRESSED, ".weight", ".weight", QR_DTYPE_BIT(F8_E4M3), qr_quantized_fp8 },
+    { QR_QUANTIZATION_MODELOPT, ".weight", ".weight", QR_DTYPE_BIT(U8), qr_quantized_modelopt_fp4 },
+    { QR_QUANTIZATION_MODELOPT, ".weight", ".weight", QR_DTYPE_BIT(F8_E4M3), qr_quantized_fp8 },
     { QR_QUANTIZATION_MXFP4, "_blocks", "_blocks", QR_DTYPE_BIT(U8), qr_quantized_mxfp4 },
     { QR_QUANTIZATION_NF4, ".weight.quant_state.bitsandbytes__nf4", ".weight", QR_DTYPE_BIT(U8),
       qr_quantized_nf4 },
@@ -227,7 +232,8 @@ static quire_status bind_main(struct qr_quantized_build *b, size_t i, size_t m)
                                             .zeros = QR_NO_TENSOR,
                                             .nested = QR_NO_TENSOR,
                                             .row_block = 1,
-                                            .divisor = 1 };
+                                            .divisor = 1,
+                                            .tensor_scale = 1 };
     b->out->name = qr_arena_strndup(&b->w->lists, name, (size_t)n);
     if (!b->out->name)
         return qr_fail(b->err, QUIRE_E_NOMEM, "no memory for the name of %.80s", t->name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* quantized_float.c - matrices of small floating-point codes: FP8, MXFP4, NF4. */
+/* quantized_float.c - matrices of small floating-point codes: FP8, NF4. */
 #include "model/load/quantized_float.h"
 #include "base/error.h"
 #include "base/half.h"
@@ -60,27 +60,6 @@ quire_status qr_quantized_fp8(struct qr_quantized_build *b, const struct qr_safe
                                 : qr_fail(b->err, QUIRE_E_UNSUPPORTED,
                                           "tensor %.80s: rows of %llu are not a multiple of 32",
                                           weight->name, (unsigned long long)t->columns);
-}
-
-/* ---- MXFP4: blocks [experts][rows][groups][16], exponents [experts][rows][groups] */
-
-quire_status qr_quantized_mxfp4(struct qr_quantized_build *b, const struct qr_safetensor *blocks)
-{
-    struct qr_quantized_tensor *t = b->out;
-    const struct qr_safetensor *scales;
-    QR_TRY(qr_quantized_need(b, "_scales", QR_DTYPE_BIT(U8), &t->scales, &scales));
-    if (blocks->n_dims != 4 || blocks->shape[3] != 16)
-        return qr_quantized_bad(b, blocks, "is not experts x rows x blocks x 16");
-    if (scales->n_dims != 3 || memcmp(scales->shape, blocks->shape, 3 * sizeof(uint64_t)) != 0)
-        return qr_quantized_bad(b, scales, "has not one exponent per block");
-    t->experts = blocks->shape[0];
-    t->rows = blocks->shape[1];
-    t->columns = blocks->shape[2] * 32;
-    t->group = 32;
-    t->bits = 4;
-    t->type = QR_WEIGHT_MXFP4;
-    t->codes_layout = QR_CODES_NIBBLES;
-    return QUIRE_OK;
 }
 
 /* ---- NF4 */

@@ -128,12 +128,37 @@ static quire_status store_mxfp4(struct qr_quantized_rows *r, uint8_t *dst)
     return QUIRE_OK;
 }
 
+/* Rows of NVFP4: four scales, then 32 bytes, eight for each 16 values, whose low nibbles are the
+ * first eight. The scales are positive E4M3 numbers. */
+static quire_status store_nvfp4(struct qr_quantized_rows *r, uint8_t *dst)
+{
+    const struct qr_quantized_tensor *t = r->t;
+    const size_t scales = r->n * r->n_groups;
+    QR_TRY(qr_quantized_raw(r, t->scales, r->row * r->n_groups, scales));
+    for (size_t g = 0; g < scales; g++) {
+        const uint8_t *code = r->codes + 16 * g, scale = r->raw[g];
+        uint8_t *block = dst + g / 4 * 36, *q = block + 4 + g % 4 * 8;
+        if (scale >= 127)
+            return qr_fail(r->err, QUIRE_E_FORMAT,
+                           "tensor %.80s: the scale of row %llu, group %zu is %s",
+                           qr_safetensors_tensor(r->w->safetensors, (size_t)t->scales)->name,
+                           (unsigned long long)(r->row + g / r->n_groups), g % r->n_groups,
+                           scale == 127 || scale == 255 ? "NaN" : "negative");
+        block[g % 4] = scale;
+        for (size_t i = 0; i < 8; i++)
+            q[i] = (uint8_t)(code[i] | code[i + 8] << 4);
+    }
+    return QUIRE_OK;
+}
+
 static quire_status convert(struct qr_quantized_rows *r, size_t row_bytes, uint8_t *dst)
 {
     const struct qr_weight_type_info *info = qr_weight_type_info(r->t->type);
     QR_TRY(read_codes(r));
     if (r->t->type == QR_WEIGHT_MXFP4)
         return store_mxfp4(r, dst);
+    if (r->t->type == QR_WEIGHT_NVFP4)
+        return store_nvfp4(r, dst);
     QR_TRY(qr_quantized_scales(r));
     QR_TRY(qr_quantized_zeros(r));
     if (r->t->type == QR_WEIGHT_F8_E4M3_32 || r->t->type == QR_WEIGHT_F8_E4M3_128)

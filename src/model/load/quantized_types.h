@@ -30,7 +30,8 @@ enum qr_zeros_layout {
 /* One matrix, or a stack of them. Tensor numbers are those of the safetensors files. */
 struct qr_quantized_tensor {
     const char *name;
-    uint32_t type; /* QR_WEIGHT_MXFP4 or one of the types from QR_WEIGHT_FIRST_HF on */
+    uint32_t
+        type; /* QR_WEIGHT_MXFP4, QR_WEIGHT_NVFP4 or one of the types from QR_WEIGHT_FIRST_HF on */
     uint64_t rows, columns;
     uint64_t experts; /* matrices of rows x columns; 0: not a stack */
     enum qr_codes_layout codes_layout;
@@ -43,6 +44,8 @@ struct qr_quantized_tensor {
     uint64_t group; /* columns per scale */
     uint64_t row_block, scale_row, scale_group;
     float divisor;
+    /* multiplies all values besides; the rows do not contain it. 1: none */
+    float tensor_scale;
     /* added to stored zero points; the zero point itself with QR_ZEROS_NONE */
     int zero;
     /* [columns] the column of each k of the rows that are read; NULL: ascending */

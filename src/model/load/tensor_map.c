@@ -7,6 +7,7 @@
 #include "base/weight_type.h"
 #include "model/arch/arch.h"
 #include "model/config/unknown.h"
+#include "model/load/gguf_scales.h"
 #include "model/load/kv_scales.h"
 #include "model/load/role_presence.h"
 #include "model/load/slices.h"
@@ -458,6 +459,8 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
     quire_status s = w->config.mtp.in_use ? check_mtp(w, err) : QUIRE_OK;
     if (s == QUIRE_OK)
         s = map_all_roles(w, used, err);
+    if (s == QUIRE_OK && w->gguf)
+        s = qr_gguf_scales_bind(w, used, err);
     if (s == QUIRE_OK)
         s = set_outputs(w, err);
     if (s == QUIRE_OK)

@@ -29,6 +29,7 @@ struct qr_weight {
     uint64_t n_cols;    /* elements in a row; a multiple of the type's block */
     size_t row_bytes;   /* of one row in `type` */
     uint32_t n_experts; /* matrices or vectors of a stack; 0: not a stack */
+    uint32_t expert;    /* number of this one in the stack it was taken from */
     /* For weights_read.c: location of element (row, column) in the source tensor. A unit is a row,
      * or an element of vectors and transposed matrices. Unit u of the weight is unit (u / group) *
      * stride + u % group of the tensor, counted from first_byte. */
@@ -56,6 +57,12 @@ struct qr_weights_params {
     bool mtp;           /* the first head of multi-token prediction instead of the model */
 };
 
+/* Scales of a tensor. */
+struct qr_tensor_scales {
+    const float *values; /* NULL: none */
+    uint64_t n;
+};
+
 /* The weight source: files, configuration and tensor map of a model. */
 struct qr_weights {
     const struct quire_allocator *allocator;
@@ -67,6 +74,8 @@ struct qr_weights {
     struct qr_gguf *gguf; /* one of these two; both NULL once the source is released */
     struct qr_safetensors *safetensors;
     struct qr_quantized *quantized; /* NULL: the folder's weights are plain */
+    /* [tensors of gguf] their scales, see struct qr_source_tensor; NULL: no tensor has one */
+    struct qr_tensor_scales *gguf_scales;
     /* dense layers of a folder; their tensors follow those of the model, and their names begin with
      * "dense.N." */
     struct qr_safetensors *dense[QR_MAX_DENSE];
@@ -93,6 +102,10 @@ struct qr_source_tensor {
     /* [dims[0]] the column of each k of the rows that are read (act-order); NULL: ascending. Valid
      * as long as the weight source */
     const uint32_t *order;
+    /* [n_scales] scales that multiply the matrix or, in a stack, its matrices; NULL: none. A scale
+     * is one for all, or there is one per matrix. Valid as long as the weight source */
+    const float *scales;
+    uint64_t n_scales;
 };
 
 /* A memory mapping of a file; bytes == 0: none. */

@@ -11,6 +11,7 @@
 #include "model/config/gguf.h"
 #include "model/config/hf.h"
 #include "model/config/hf_pooling.h"
+#include "model/config/hf_quantization.h"
 #include "model/config/mtp.h"
 #include "model/config/unknown.h"
 #include "model/load/ngram_check.h"
@@ -139,6 +140,18 @@ static quire_status read_modules(struct qr_weights *w, struct quire_error *err)
     return s;
 }
 
+/* Quantization that config.json does not describe. */
+static quire_status read_modelopt(struct qr_weights *w, const struct qr_unknown_policy *policy,
+                                  struct quire_error *err)
+{
+    struct text t = { 0 };
+    quire_status s = load_text(w, "hf_quant_config.json", &t, err);
+    if (s == QUIRE_OK && t.s)
+        s = qr_model_config_read_modelopt(&w->config, t.s, t.n, policy, err);
+    free_text(w, &t);
+    return s;
+}
+
 static quire_status open_dense(struct qr_weights *w, struct quire_error *err)
 {
     for (uint32_t i = 0; i < w->config.n_dense; i++) {
@@ -172,6 +185,7 @@ static quire_status open_folder(struct qr_weights *w, const struct qr_weights_pa
     free_text(w, &config);
     free_text(w, &generation);
     QR_TRY(s);
+    QR_TRY(read_modelopt(w, &policy, err));
     QR_TRY(read_modules(w, err));
     name_after_dir(w);
     QR_TRY(qr_safetensors_open_dir(p->path, w->allocator, &w->safetensors, err));

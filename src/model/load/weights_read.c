@@ -19,6 +19,7 @@ struct qr_weight qr_weights_expert(const struct qr_weight *stack, uint32_t exper
     else
         w.first_byte += expert * stack->expert_bytes;
     w.n_experts = 0;
+    w.expert = expert;
     return w;
 }
 
@@ -102,6 +103,14 @@ static quire_status read_column(const struct qr_weights *w, const struct qr_weig
     return QUIRE_OK;
 }
 
+/* The scale of the source tensor's matrix. */
+static float source_scale(const struct qr_weights *w, const struct qr_weight *weight)
+{
+    struct qr_source_tensor t;
+    qr_weights_source_tensor(w, weight->tensor, &t);
+    return t.scales ? t.scales[t.n_scales > 1 ? weight->expert : 0] : 1;
+}
+
 /* read_column of a tensor with quantized blocks, dequantized to f32. */
 static quire_status read_quantized_column(const struct qr_weights *w,
                                           const struct qr_weight *weight, uint64_t column,
@@ -111,6 +120,7 @@ static quire_status read_quantized_column(const struct qr_weights *w,
     enum { CHUNK = 256 }; /* elements; a multiple of every type's block */
     const struct qr_weight_type_info *info = qr_weight_type_info(weight->stored_type);
     const uint64_t base = weight->first_byte + column * weight->column_bytes;
+    const float scale = source_scale(w, weight);
     uint8_t raw[CHUNK * sizeof(float)];
     float values[CHUNK];
     for (uint64_t at = row - row % CHUNK; at < row + n; at += CHUNK) {
@@ -119,8 +129,10 @@ static quire_status read_quantized_column(const struct qr_weights *w,
         QR_TRY(qr_weights_read_source(w, weight->tensor, base + begin,
                                       count / info->block_elems * info->block_bytes, raw, err));
         qr_weight_dequantize((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
-        for (uint64_t i = at < row ? row - at : 0; i < count && at + i < row + n; i++)
-            memcpy(dst + (at + i - row) * weight->row_bytes, &values[i], sizeof *values);
+        for (uint64_t i = at < row ? row - at : 0; i < count && at + i < row + n; i++) {
+            const float value = values[i] * scale;
+            memcpy(dst + (at + i - row) * weight->row_bytes, &value, sizeof value);
+        }
     }
     return QUIRE_OK;
 }
@@ -154,6 +166,11 @@ const uint32_t *qr_weights_order(const struct qr_weights *w, const struct qr_wei
     struct qr_source_tensor t;
     qr_weights_source_tensor(w, weight->tensor, &t);
     return t.order;
+}
+
+float qr_weights_scale(const struct qr_weights *w, const struct qr_weight *weight)
+{
+    return weight->stored_type == weight->type ? source_scale(w, weight) : 1;
 }
 
 quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,

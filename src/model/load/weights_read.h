@@ -18,6 +18,9 @@ quire_status qr_weights_read_rows(struct qr_weights *w, const struct qr_weight *
 /* The order of the columns that rows are read in, as of struct qr_source_tensor. */
 const uint32_t *qr_weights_order(const struct qr_weights *w, const struct qr_weight *weight);
 
+/* The scale that multiplies the matrix and that its rows do not contain; 1: none. */
+float qr_weights_scale(const struct qr_weights *w, const struct qr_weight *weight);
+
 /* Reads a vector (or a small matrix) of type F32, F16 or BF16 as f32; n = n_rows * n_cols. */
 quire_status qr_weights_read_f32(struct qr_weights *w, const struct qr_weight *weight, float *dst,
                                  uint64_t n, struct quire_error *err) QUIRE_MUST_CHECK;

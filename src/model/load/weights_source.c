@@ -98,6 +98,8 @@ static void from_quantized(const struct qr_quantized_tensor *q, struct qr_source
         .bytes = q->rows * experts * row_bytes,
         .many_rows = q->codes_layout == QR_CODES_GPTQ || q->codes_layout == QR_CODES_AWQ,
         .order = q->order,
+        .scales = q->tensor_scale == 1 ? NULL : &q->tensor_scale,
+        .n_scales = 1,
     };
 }
 
@@ -121,6 +123,10 @@ void qr_weights_source_tensor(const struct qr_weights *w, size_t i, struct qr_so
                                     .n_dims = g->n_dims,
                                     .bytes = g->bytes };
     memcpy(t->dims, g->dims, sizeof t->dims);
+    if (w->gguf_scales) {
+        t->scales = w->gguf_scales[i].values;
+        t->n_scales = w->gguf_scales[i].n;
+    }
 }
 
 quire_status qr_weights_read_source(const struct qr_weights *w, size_t tensor, uint64_t begin,
