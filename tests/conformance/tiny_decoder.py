@@ -77,8 +77,9 @@ class Model:
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert), "softmax" (two shared
     experts), "alone" (softmax, none) or "input" (the best one, whose sigmoid multiplies its input, and a shared
-    expert) or "scored" (sigmoid, none); early: chosen by the layer's input; moe_step: in every n-th layer; n_experts: their number; groups: of "sigmoid", how many and how many of
-    them are chosen; renormalize: weights are divided by their sum
+    expert) or "scored" (sigmoid, none); early: chosen by the layer's input; moe_step: in every n-th layer; n_experts:
+    their number; groups: of "sigmoid", how many and how many of them are chosen; renormalize: weights are divided by
+    their sum; average: the output of experts and shared experts is halved
     mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder, mtp_gguf: the
     name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
@@ -96,7 +97,7 @@ class Model:
         self.qk, self.qk_late, self.bias, self.moe, self.mtp = None, False, "", None, False
         self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
         self.n_experts, self.moe_step, self.groups, self.renormalize = EXPERTS, 1, (GROUPS, TOP_GROUPS), True
-        self.local_theta, self.early = None, False
+        self.local_theta, self.early, self.average = None, False, False
         self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
@@ -251,7 +252,9 @@ class Model:
 
     def feed_forward(self, layer, x, early=None):
         hf = f"model.layers.{layer}."
-        return self.experts(hf, x, early) if self.has_experts(layer) else self.mlp(f"{hf}mlp.", x)
+        if not self.has_experts(layer):
+            return self.mlp(f"{hf}mlp.", x)
+        return [v / 2 if self.average else v for v in self.experts(hf, x, early)]
 
     def layer(self, i, xs):
         hf, residual = f"model.layers.{i}.", self.scales[1]
@@ -277,8 +280,7 @@ class Model:
             xs = self.layer(i, xs)
         xs = [self.normed(x, "model.norm") for x in xs]
         further = self.mtp_layer([table[i] for i in ids[1:]], xs[:-1]) if self.mtp else []
-        return ([[self.scales[2] * y for y in tiny.matvec(head, x)] for x in xs],
-                [tiny.matvec(head, x) for x in further])
+        return tuple([[self.scales[2] * y for y in tiny.matvec(head, x)] for x in rows] for rows in (xs, further))
 
     def mtp_layer(self, embeddings, states):
         at, rows = f"model.layers.{LAYERS}.", []

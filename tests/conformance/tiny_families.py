@@ -143,7 +143,34 @@ def llama4(experts, step, **options):
                        ("expert_used_count", GGUF_U32, 1), ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)])
 
 
+# Cohere 2 with experts: a dense layer with RoPE, two windows, and a layer with neither; logits have a factor
+COHERE_TYPES = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
+COHERE_CONFIG = {"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "intermediate_size": EXPERT_FFN,
+                 "prefix_dense_intermediate_size": FFN, "first_k_dense_replace": 1, "head_dim": HEAD,
+                 "layer_types": COHERE_TYPES, "sliding_window": WINDOW, "sliding_window_pattern": 4,
+                 "prefix_dense_sliding_window_pattern": 1, "logit_scale": 0.5, "attention_bias": False}
+COHERE_KEYS = SOFTMAX_KEYS + [
+    ("attention.sliding_window", GGUF_U32, WINDOW), ("leading_dense_block_count", GGUF_U32, 1),
+    ("attention.sliding_window_pattern", tiny.GGUF_ARRAY, [t[0] == "s" for t in COHERE_TYPES]),
+    ("logit_scale", GGUF_F32, 0.5), ("rope.scaling.type", GGUF_STR, "none")]
+
+
+def cohere2_moe(config, keys, **options):
+    return Model("cohere2_moe", block="parallel", pairs=True, no_rope=(3,), windows=(1, 2), scales=(1.0, 1.0, 0.5),
+                 gguf="cohere2moe", config={**COHERE_CONFIG, **config}, keys=COHERE_KEYS + keys, **options)
+
+
 MODELS = (
+    lambda: cohere2_moe({"num_shared_experts": 2, "expert_selection_fn": "softmax", "rms_norm_eps": None},
+                        [("expert_shared_count", GGUF_U32, 2), ("expert_gating_func", GGUF_U32, 1)],
+                        norm="layer", moe="softmax", average=True),
+    lambda: cohere2_moe({"num_shared_experts": 0, "expert_selection_fn": "sigmoid", "num_nextn_predict_layers": 1},
+                        [("expert_gating_func", GGUF_U32, 2), ("expert_weights_norm", GGUF_BOOL, True),
+                         ("nextn_predict_layers", GGUF_U32, 1)], moe="scored", mtp=True),
+    lambda: Model("cohere2_moe", block="parallel", pairs=True, no_rope=(0, 3), windows=(1, 2), moe="softmax",
+                  scales=(1.0, 1.0, 0.5), config={
+                      **COHERE_CONFIG, "num_shared_experts": 2, "shared_expert_combination_strategy": "sum",
+                      "prefix_dense_sliding_window_pattern": 4}),
     lambda: llama4(EXPERTS, 1, qk="unit"),
     lambda: llama4(128, 2),  # files have no key for the norm: those with 128 experts have none
     lambda: Model("llama4_text", pairs=True, qk="unit", gguf="llama4", folder=LLAMA4,  # MobileLLM

@@ -128,6 +128,45 @@ static void test_layouts(void **state)
     bad(LAYOUT(",\"norm_topk_prob\":false"), QUIRE_E_UNSUPPORTED, "norm_topk_prob = false");
 }
 
+/* Cohere 2 with experts: the norm, shared experts and RoPE of its dense layers. */
+static void test_cohere_experts(void **state)
+{
+    (void)state;
+#define COHERE(types, more)                                                                        \
+    MODEL("cohere2_moe", ",\"num_experts\":8,\"num_experts_per_tok\":2,\"head_dim\":16,"           \
+                         "\"first_k_dense_replace\":2,\"sliding_window\":8" types more)
+#define FULL(type)   "\"full_attention\"" type
+#define WINDOW(type) "\"sliding_attention\"" type
+#define TYPES        ",\"layer_types\":[" FULL(",") WINDOW(",") WINDOW(",") FULL("]")
+    struct qr_model_config c = good(COHERE(TYPES, ""));
+    assert_true(c.norm == QR_NORM_LAYER && c.norm_eps == 1e-5f && c.logit_scale == 0.0625f);
+    assert_true(c.layers[0].rope == 0 && c.layers[1].rope == 0 && c.layers[2].rope == 0);
+    assert_true(c.layers[3].rope == QR_LAYER_NO_ROPE && !c.layers[1].moe && c.layers[2].moe);
+    assert_true(c.moe.gating == QR_GATING_SOFTMAX_TOPK && !c.moe.average_shared);
+    qr_model_config_free(&c);
+    c = good(COHERE(TYPES, ",\"prefix_dense_sliding_window_pattern\":4,\"rms_norm_eps\":1e-6,"
+                           "\"num_shared_experts\":1,\"prefix_dense_intermediate_size\":48,"
+                           "\"expert_selection_fn\":\"sigmoid\",\"norm_topk_prob\":false"));
+    assert_true(c.norm == QR_NORM_RMS && c.norm_eps == 1e-6f && c.layers[0].ffn_size == 48);
+    assert_true(c.layers[0].rope == QR_LAYER_NO_ROPE && c.layers[1].rope == 0);
+    assert_true(c.moe.gating == QR_GATING_SIGMOID && !c.moe.renormalize && c.moe.average_shared);
+    qr_model_config_free(&c);
+    c = good(COHERE(TYPES, ",\"num_shared_experts\":1,"
+                           "\"shared_expert_combination_strategy\":\"sum\""));
+    assert_false(c.moe.average_shared);
+    qr_model_config_free(&c);
+    bad(COHERE("", ""), QUIRE_E_FORMAT, "layer_types is missing");
+    bad(COHERE(TYPES, ",\"shared_expert_combination_strategy\":\"max\""), QUIRE_E_UNSUPPORTED,
+        "shared_expert_combination_strategy max is not supported");
+    bad(COHERE(TYPES, ",\"shared_expert_combination_strategy\":1"), QUIRE_E_FORMAT,
+        "shared_expert_combination_strategy");
+    bad(COHERE(TYPES, ",\"expert_selection_fn\":\"max\""), QUIRE_E_UNSUPPORTED, "max");
+    bad(COHERE(TYPES, ",\"prefix_dense_sliding_window_pattern\":\"1\""), QUIRE_E_FORMAT,
+        "prefix_dense_sliding_window_pattern");
+    bad(COHERE(TYPES, ",\"rms_norm_eps\":\"1\""), QUIRE_E_FORMAT, "rms_norm_eps");
+    bad(COHERE(TYPES, ",\"layer_switch\":5"), QUIRE_E_UNSUPPORTED, "layer_switch = 5");
+}
+
 static void test_fixed_options(void **state)
 {
     (void)state;
@@ -190,8 +229,8 @@ int main(void)
         cmocka_unit_test(test_layer_rope_theta), cmocka_unit_test(test_rope_alpha),
         cmocka_unit_test(test_longrope_mscale),  cmocka_unit_test(test_layer_counts),
         cmocka_unit_test(test_no_rope_layers),   cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_fixed_options),    cmocka_unit_test(test_minicpm),
-        cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_cohere_experts),   cmocka_unit_test(test_fixed_options),
+        cmocka_unit_test(test_minicpm),          cmocka_unit_test(test_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

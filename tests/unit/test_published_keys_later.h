@@ -424,6 +424,20 @@ static const struct {
       "g\":null,\"rope_theta\":1.5e6,\"sliding_window_size\":4096,\"sliding_window_layout\":[0,"
       "1,1,1],\"temperature\":null,\"tie_word_embeddings\":true,\"top_p\":null,\"use_cache\":"
       "false" },
+    { "cohere2_moe", /* North Mini Code 1.0, with four layers */
+      ",\"attention_bias\":false,\"expert_selection_fn\":\"sigmoid\",\"first_k_dense_replace\":1,"
+      "\"head"
+      "_dim\":16,\"hidden_act\":\"silu\",\"layer_norm_eps\":1e-05,\"layer_types\":[\"full_"
+      "attention\",\"sl"
+      "iding_attention\",\"sliding_attention\",\"full_attention\"],\"logit_scale\":1.0,\"norm_topk_"
+      "prob"
+      "\":false,\"num_experts\":16,\"num_experts_per_tok\":8,\"num_shared_experts\":0,\"prefix_"
+      "dense_in"
+      "termediate_size\":96,\"prefix_dense_sliding_window_pattern\":1,\"rms_norm_eps\":1e-06,"
+      "\"rope_the"
+      "ta\":50000,\"sliding_window\":4096,\"tie_word_embeddings\":null,\"use_gated_activation\":"
+      "true,\"u"
+      "se_parallel_block\":true,\"use_qk_norm\":false" },
     { "PanguEmbedded", /* openPangu Embedded 7B */
       ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
       "0.0,\"tie_word_embeddings\":false" },

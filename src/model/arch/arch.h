@@ -103,6 +103,7 @@ struct qr_arch {
     bool chunked_windows;      /* the window is the chunk of chunked attention */
     bool rope_without_windows; /* with rope_in_windows_only: unless no layer has a window */
     bool rope_in_windows_only; /* layers without a window have no RoPE */
+    bool rope_in_dense_lead;   /* but for the dense layers before the first one with experts */
     bool divides_logits;       /* logit_scale and logits_scaling are divisors */
     bool sinks;
     bool sinks_in_windows; /* layers with a window have sinks, unless the file says otherwise */
@@ -119,7 +120,9 @@ struct qr_arch {
     struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
     float act_alpha, act_limit;
-    bool attn_softcap, final_softcap;   /* in use; hf_defaults hold the caps */
+    bool attn_softcap, final_softcap; /* in use; hf_defaults hold the caps */
+    /* RMS epsilon, if the file has one: the norm is QR_NORM_RMS, else the family's */
+    bool norm_by_eps;
     uint32_t window_period;             /* default for the periodic window rules */
     bool scaled_tied_head;              /* logits of a tied LM head are divided by sqrt(hidden) */
     const char *const *ignored_tensors; /* that change no result; '*' as in qr_ignored_key */
@@ -219,6 +222,7 @@ struct qr_arch {
     const struct qr_name_rule *hf_mtp_names;
     const char *hf_mtp_layers;
     bool mtp_hidden_first; /* see qr_mtp_config */
+    bool mtp_full_rope;    /* layers of the heads have RoPE and no window */
 
     /* GGUF files */
     enum qr_window_rule gguf_window; /* if the file has no sliding_window_pattern */

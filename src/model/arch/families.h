@@ -18,6 +18,7 @@
     X(bloom)                                                                                       \
     X(cohere)                                                                                      \
     X(cohere2)                                                                                     \
+    X(cohere2_moe)                                                                                 \
     X(cwm)                                                                                         \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \

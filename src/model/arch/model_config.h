@@ -245,6 +245,7 @@ struct qr_moe_config {
     bool correction;      /* a per-expert score bias applies to the selection only */
     bool group_top2;      /* group score: sum of its two best experts, else its best expert */
     bool shared_gate;     /* the shared expert's output is multiplied by a sigmoid gate */
+    bool average_shared;  /* the sum of the experts and the shared one is divided by 2 */
     bool weight_on_input; /* an expert's weight multiplies its input instead of its output */
     bool router_bias;
     bool expert_bias;

@@ -135,6 +135,9 @@ quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint
 quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
                                       struct quire_error *err);
 
+/* Gives the dense layers before the first one with experts RoPE. */
+void qr_model_config_rope_dense_lead(struct qr_model_config *cfg);
+
 /* Sets qr_layer_config.rope of the decoder layers by their windows. has_window: the file gives a
  * window, whether or not any layer has it. */
 void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch *arch,

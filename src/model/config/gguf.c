@@ -127,6 +127,8 @@ static quire_status read_scales(const struct qr_gguf_source *s)
     /* some models have the other key */
     const bool other = !qr_gguf_source_has(s, keys[rms]) && qr_gguf_source_has(s, keys[!rms]);
     QR_TRY(qr_gguf_source_f32(s, keys[rms != other], &cfg->norm_eps));
+    if (arch->norm_by_eps && other)
+        cfg->norm = QR_NORM_RMS;
     QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
                                  arch->unscaled_attention || !width ? 1 : (float)(1 / sqrt(width)),
                                  &cfg->attention_scale));

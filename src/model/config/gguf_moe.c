@@ -3,6 +3,7 @@
 #include "model/config/gguf_moe.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/config.h"
 #include "model/config/limits.h"
 
 static quire_status read_sizes(const struct qr_gguf_source *s)
@@ -24,6 +25,7 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
                                  &m->shared_ffn_size));
     m->n_shared = m->shared_ffn_size && !m->n_shared ? 1 : m->n_shared;
     m->shared_gate = m->shared_gate && m->shared_ffn_size;
+    m->average_shared = m->average_shared && m->shared_ffn_size;
     return QUIRE_OK;
 }
 
@@ -39,8 +41,9 @@ static quire_status read_routing(const struct qr_gguf_source *s)
     switch (gating) {
     case 0: /* the family defines it */
         break;
-    case 1:
-        m->gating = QR_GATING_SOFTMAX;
+    case 1: /* normalized over the selected experts it is the family's */
+        m->gating =
+            m->gating == QR_GATING_SOFTMAX_TOPK ? QR_GATING_SOFTMAX_TOPK : QR_GATING_SOFTMAX;
         break;
     case 2:
         m->gating = QR_GATING_SIGMOID;
@@ -107,6 +110,8 @@ quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
     cfg->moe.expert_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_UP_BIAS, first);
     cfg->moe.sum_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_SUM_BIAS, first);
     cfg->moe.group_top2 = cfg->moe.correction;
+    if (s->arch->rope_in_dense_lead)
+        qr_model_config_rope_dense_lead(cfg);
     if (cfg->moe.n_experts == s->arch->gguf_no_qk_norm_experts)
         cfg->qk_norm = QR_QK_NORM_NONE;
     if (s->arch->gguf_moe_every)

@@ -192,12 +192,28 @@ static quire_status read_softcap(const struct qr_hf_source *h, bool in_use, cons
     return QUIRE_OK;
 }
 
+/* The epsilon of the norms; in some families, which of two keys it has decides about the norm. */
+static quire_status read_norm(const struct qr_hf_source *h)
+{
+    double eps = 0;
+    bool rms = false;
+    if (h->arch->norm_by_eps)
+        QR_TRY(qr_hf_f64_opt(h, "rms_norm_eps", &eps, &rms));
+    if (rms) {
+        h->cfg->norm = QR_NORM_RMS;
+        qr_hf_ignore(h, "layer_norm_eps");
+    } else {
+        QR_TRY(qr_hf_f64(h, h->arch->norm_by_eps ? "layer_norm_eps" : "rms_norm_eps", &eps));
+    }
+    h->cfg->norm_eps = (float)eps;
+    return QUIRE_OK;
+}
+
 static quire_status read_scales(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
-    double eps, scalar = cfg->head_dim;
-    QR_TRY(qr_hf_f64(h, "rms_norm_eps", &eps));
-    cfg->norm_eps = (float)eps;
+    double scalar = cfg->head_dim;
+    QR_TRY(read_norm(h));
     if (h->arch->hf_query_scalar)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
     cfg->attention_scale =

@@ -3,6 +3,7 @@
 #include "model/config/hf_moe.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/config.h"
 #include "model/config/limits.h"
 #include <string.h>
 
@@ -67,6 +68,36 @@ static quire_status read_shared(const struct qr_hf_source *h)
     if (has)
         m->n_shared = m->shared_ffn_size != 0;
     m->shared_gate = m->shared_gate && m->n_shared;
+    return QUIRE_OK;
+}
+
+/* The average of the experts and the shared one, or their sum. */
+static quire_status read_combination(const struct qr_hf_source *h)
+{
+    static const char key[] = "shared_expert_combination_strategy";
+    struct qr_moe_config *m = &h->cfg->moe;
+    const char *how = NULL;
+    if (!m->average_shared)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_str(h, key, &how));
+    if (how && strcmp(how, "average") != 0 && strcmp(how, "sum") != 0)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: %s %.60s is not supported", key,
+                       how);
+    m->average_shared = m->n_shared && !(how && how[0] == 's');
+    return QUIRE_OK;
+}
+
+/* RoPE in the dense layers before the first one with experts, if these have a period of windows of
+ * their own and it is 1: no windows. */
+static quire_status read_dense_lead(const struct qr_hf_source *h)
+{
+    uint32_t period = 1;
+    bool has;
+    if (!h->arch->rope_in_dense_lead)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32_opt(h, "prefix_dense_sliding_window_pattern", &period, &has));
+    if (period == 1)
+        qr_model_config_rope_dense_lead(h->cfg);
     return QUIRE_OK;
 }
 
@@ -353,8 +384,10 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
         return h->arch->hf_shared_is_dense ? read_dense(h) : read_dense_layers(h);
     QR_TRY(qr_hf_u32_opt(h, "num_nextn_predict_layers", &cfg->n_mtp_layers, &has));
     QR_TRY(read_shared(h));
+    QR_TRY(read_combination(h));
     QR_TRY(read_routing(h));
     QR_TRY(mark_moe_layers(h));
+    QR_TRY(read_dense_lead(h));
     QR_TRY(read_sparsemixer(h));
     return read_dense_layers(h);
 }

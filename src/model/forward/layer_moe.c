@@ -265,6 +265,8 @@ static void combine(const struct qr_step *s, const float *bias, float *out,
         if (b->shared)
             m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
                              b->shared + r * width, width);
+        if (c->average_shared)
+            m->kernels->scale(sum, 0.5f, width);
     }
 }
 
