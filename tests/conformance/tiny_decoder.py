@@ -73,6 +73,7 @@ class Model:
     qk: None, "head" (one weight vector for all heads), "heads" (one per head), "full" (over all heads), "unit" (no
     weights, behind RoPE, in layers with RoPE); qk_late: after RoPE
     bias: projections with a bias, of "qkvo"
+    loops: the layers run so many times, with the final norm between two loops if loop_norm
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
     moe: experts from layer `dense` on: "sigmoid" (correction, groups, a shared expert), "softmax" (two shared
@@ -98,6 +99,7 @@ class Model:
         self.mtp_names, self.mtp_gguf, self.hidden_first = (), "nextn.shared_head_norm", False
         self.n_experts, self.moe_step, self.groups, self.renormalize = EXPERTS, 1, (GROUPS, TOP_GROUPS), True
         self.local_theta, self.early, self.average = None, False, False
+        self.loops, self.loop_norm = 1, True
         self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
@@ -276,9 +278,11 @@ class Model:
         xs = [[self.scales[0] * v for v in table[i]] for i in ids]
         if self.unit_head:
             head = [[v / math.sqrt(sum(u * u for u in row)) for v in row] for row in head]
-        for i in range(self.layers):
-            xs = self.layer(i, xs)
-        xs = [self.normed(x, "model.norm") for x in xs]
+        for loop in range(self.loops):
+            for i in range(self.layers):
+                xs = self.layer(i, xs)
+            if self.loop_norm or loop == self.loops - 1:
+                xs = [self.normed(x, "model.norm") for x in xs]
         further = self.mtp_layer([table[i] for i in ids[1:]], xs[:-1]) if self.mtp else []
         return tuple([[self.scales[2] * y for y in tiny.matvec(head, x)] for x in rows] for rows in (xs, further))
 

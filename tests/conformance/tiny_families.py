@@ -161,6 +161,14 @@ def cohere2_moe(config, keys, **options):
 
 
 MODELS = (
+    lambda: Model("nanbeige", loops=2, layers=2, gguf="nanbeige", gguf_pairs=True,
+                  config={"num_loops": 2, "skip_loop_final_norm": False, "loop_loss_weights": [], "head_dim": HEAD,
+                          "kv_channels": HEAD},
+                  keys=[("num_loops", GGUF_U32, 2), ("skip_loop_final_norm", GGUF_BOOL, False)]),
+    lambda: Model("nanbeige", loops=3, loop_norm=False, layers=2, gguf="nanbeige", gguf_pairs=True,
+                  config={"num_loops": 3, "skip_loop_final_norm": True, "head_dim": HEAD},
+                  keys=[("num_loops", GGUF_U32, 3), ("skip_loop_final_norm", GGUF_BOOL, True)]),
+    lambda: Model("nanbeige", gguf="nanbeige", gguf_pairs=True),
     lambda: cohere2_moe({"num_shared_experts": 2, "expert_selection_fn": "softmax", "rms_norm_eps": None},
                         [("expert_shared_count", GGUF_U32, 2), ("expert_gating_func", GGUF_U32, 1)],
                         norm="layer", moe="softmax", average=True),

@@ -167,6 +167,25 @@ static void test_cohere_experts(void **state)
     bad(COHERE(TYPES, ",\"layer_switch\":5"), QUIRE_E_UNSUPPORTED, "layer_switch = 5");
 }
 
+static void test_loops(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("nanbeige", ",\"num_loops\":2,\"head_dim\":32"));
+    assert_true(c.n_layers == 8 && c.loop_layers == 4 && c.loop_norm && c.head_dim == 32);
+    qr_model_config_free(&c);
+    c = good(MODEL("nanbeige", ",\"head_dim\":16,\"kv_channels\":32"));
+    assert_true(c.n_layers == 4 && c.loop_layers == 0 && c.head_dim == 16);
+    qr_model_config_free(&c);
+    bad(MODEL("nanbeige", ",\"num_loops\":0"), QUIRE_E_FORMAT, "num_loops is 0, with 4 layers");
+    bad(MODEL("nanbeige", ",\"num_loops\":1000000"), QUIRE_E_FORMAT, "num_loops is 1000000");
+    bad(MODEL("nanbeige", ",\"num_loops\":\"2\""), QUIRE_E_FORMAT, "num_loops");
+    bad(MODEL("nanbeige", ",\"skip_loop_final_norm\":2"), QUIRE_E_FORMAT, "skip_loop_final_norm");
+    bad(MODEL("nanbeige", ",\"loop_loss_weights\":[0.5]"), QUIRE_E_UNSUPPORTED,
+        "loop_loss_weights");
+    bad(MODEL("nanbeige", ",\"loop_share_kv\":true"), QUIRE_E_UNSUPPORTED, "loop_share_kv = true");
+    bad(MODEL("nanbeige", ",\"qk_layernorm\":true"), QUIRE_E_UNSUPPORTED, "qk_layernorm = true");
+}
+
 static void test_fixed_options(void **state)
 {
     (void)state;
@@ -229,8 +248,9 @@ int main(void)
         cmocka_unit_test(test_layer_rope_theta), cmocka_unit_test(test_rope_alpha),
         cmocka_unit_test(test_longrope_mscale),  cmocka_unit_test(test_layer_counts),
         cmocka_unit_test(test_no_rope_layers),   cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_cohere_experts),   cmocka_unit_test(test_fixed_options),
-        cmocka_unit_test(test_minicpm),          cmocka_unit_test(test_activations),
+        cmocka_unit_test(test_cohere_experts),   cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_fixed_options),    cmocka_unit_test(test_minicpm),
+        cmocka_unit_test(test_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

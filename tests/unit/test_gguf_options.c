@@ -41,6 +41,32 @@ static void test_families(void **state)
     qr_model_config_free(&c);
 }
 
+/* The layers of the file run several times. */
+static void test_loops(void **state)
+{
+    (void)state;
+    static const struct entry keys[] = {
+        { "nanbeige.num_loops", QR_GGUF_U32, 3, NULL },
+        { "nanbeige.skip_loop_final_norm", QR_GGUF_BOOL, 1, NULL },
+    };
+    struct qr_model_config c = good("nanbeige", keys, 2);
+    assert_true(c.n_layers == 12 && c.loop_layers == 4 && !c.loop_norm);
+    for (uint32_t i = 0; i < c.n_layers; i++)
+        assert_true(c.layers[i].kv_source == i && c.layers[i].n_heads == 4 &&
+                    qr_loop_layer(&c, i) == i % 4);
+    qr_model_config_free(&c);
+    c = good("nanbeige", NULL, 0);
+    assert_true(c.n_layers == 4 && c.loop_layers == 0 && qr_loop_layer(&c, 3) == 3);
+    qr_model_config_free(&c);
+    u32("nanbeige", "num_loops", 0, QUIRE_E_FORMAT, "num_loops is 0, with 4 layers");
+    u32("nanbeige", "num_loops", UINT32_MAX, QUIRE_E_FORMAT, "num_loops is 4294967295");
+    u32("llama", "num_loops", 2, QUIRE_E_UNSUPPORTED, "num_loops");
+    bad("nanbeige", (struct entry){ "nanbeige.num_loops", QR_GGUF_STRING, 0, "2" }, QUIRE_E_FORMAT,
+        "num_loops has type string");
+    bad("nanbeige", (struct entry){ "nanbeige.skip_loop_final_norm", QR_GGUF_U32, 1, NULL },
+        QUIRE_E_FORMAT, "skip_loop_final_norm has type");
+}
+
 /* Latent attention together with recurrent layers, the first of which has no heads. */
 static void test_no_heads(void **state)
 {
@@ -263,7 +289,8 @@ int main(void)
         cmocka_unit_test(test_scaling),        cmocka_unit_test(test_factors),
         cmocka_unit_test(test_scale),          cmocka_unit_test(test_norms),
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
-        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_no_heads),
+        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_no_heads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

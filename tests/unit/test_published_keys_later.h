@@ -438,6 +438,14 @@ static const struct {
       "ta\":50000,\"sliding_window\":4096,\"tie_word_embeddings\":null,\"use_gated_activation\":"
       "true,\"u"
       "se_parallel_block\":true,\"use_qk_norm\":false" },
+    { "nanbeige", /* Nanbeige 4.2 3B */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"head_dim\":32,\"hidden_act\":\"silu\","
+      "\"k"
+      "v_channels\":32,\"loop_loss_weights\":[],\"num_loops\":2,\"pretraining_tp\":1,\"rms_norm_"
+      "eps\":"
+      "1e-05,\"rope_scaling\":null,\"rope_theta\":70000000,\"skip_loop_final_norm\":false,\"tie_"
+      "word_e"
+      "mbeddings\":false" },
     { "PanguEmbedded", /* openPangu Embedded 7B */
       ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
       "0.0,\"tie_word_embeddings\":false" },

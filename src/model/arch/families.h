@@ -93,6 +93,7 @@
     X(mixtral)                                                                                     \
     X(modernbert)                                                                                  \
     X(mpt)                                                                                         \
+    X(nanbeige)                                                                                    \
     X(nanochat)                                                                                    \
     X(nemotron)                                                                                    \
     X(nemotron_h)                                                                                  \

@@ -375,7 +375,11 @@ struct qr_model_config {
     /* sizes */
     uint32_t n_layers, hidden_size, vocab_size, context_length;
     uint32_t n_encoder_layers; /* of an encoder-decoder, whose n_layers counts decoder layers */
-    uint32_t n_mtp_layers;     /* behind the last layer; the files may contain them: heads of MTP */
+    /* Looped transformers: layer i has the weights of layer i % loop_layers, and keys and values of
+     * its own; 0: no loops. With loop_norm, the final norm is applied between two loops, too. */
+    uint32_t loop_layers;
+    bool loop_norm;
+    uint32_t n_mtp_layers; /* behind the last layer; the files may contain them: heads of MTP */
     uint32_t head_dim, v_head_dim;                  /* of the largest heads of any layer */
     uint32_t max_heads, max_kv_heads, max_ffn_size; /* over all layers */
 

@@ -135,6 +135,12 @@ quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint
 quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
                                       struct quire_error *err);
 
+/* The layer whose weights a decoder layer uses. */
+static inline uint32_t qr_loop_layer(const struct qr_model_config *cfg, uint32_t layer)
+{
+    return cfg->loop_layers ? layer % cfg->loop_layers : layer;
+}
+
 /* Gives the dense layers before the first one with experts RoPE. */
 void qr_model_config_rope_dense_lead(struct qr_model_config *cfg);
 

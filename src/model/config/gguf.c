@@ -17,6 +17,7 @@
 #include "model/config/gguf_windows.h"
 #include "model/config/gguf_xielu.h"
 #include "model/config/limits.h"
+#include "model/config/loops.h"
 #include "model/config/validate.h"
 #include <math.h>
 #include <quire/model.h>
@@ -375,6 +376,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_read_index(s));
     QR_TRY(qr_gguf_read_moe(s));
     QR_TRY(qr_gguf_read_tokens(s));
+    QR_TRY(qr_gguf_read_loops(s));
     qr_model_config_finish(cfg, s->arch);
     QR_TRY(qr_model_config_validate(cfg, s->err));
     return qr_gguf_check_unknown(s, policy);

@@ -26,6 +26,7 @@
 #include "model/config/hf_unknown.h"
 #include "model/config/hf_windows.h"
 #include "model/config/limits.h"
+#include "model/config/loops.h"
 #include "model/config/validate.h"
 #include <math.h>
 #include <string.h>
@@ -311,6 +312,7 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
     QR_TRY(qr_hf_read_conv_attention(h));
+    QR_TRY(qr_hf_read_loops(h));
     return qr_hf_read_classifier(h);
 }
 

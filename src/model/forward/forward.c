@@ -342,6 +342,15 @@ static void store_last_hidden(const struct qr_step *s, const struct quire_team *
     qr_final_norm_rows(s, s->args->last_hidden, qr_thread_state(s, team).x, begin, end);
 }
 
+/* The final norm between two loops over the layers. */
+static void norm_loop(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct qr_model_config *c = s->ctx->model->config;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    if (c->loop_norm && c->loop_layers && (i + 1) % c->loop_layers == 0 && i + 1 < c->n_layers)
+        qr_final_norm_rows(s, t.x, t.x, t.begin, t.end);
+}
+
 void qr_forward_part(void *step, const struct quire_team *team)
 {
     const struct qr_step *s = step;
@@ -362,6 +371,7 @@ void qr_forward_part(void *step, const struct quire_team *team)
             qr_altup_predict(s, i, team);
         run_block(s, i, team);
         finish_layer(s, i, team);
+        norm_loop(s, i, team);
     }
     if (altup)
         qr_altup_merge(s, team);

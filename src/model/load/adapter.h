@@ -57,11 +57,18 @@ struct quire_adapter {
     uint32_t n_users;  /* atomic: steps that run, engines that hold it */
 };
 
+/* The place of a role in the table; layers that share weights share the update. */
+static inline struct qr_lora *qr_adapter_entry(const struct quire_adapter *a,
+                                               enum qr_weight_role role, uint32_t layer)
+{
+    return a->table[qr_tensor_map_index(role, qr_loop_layer(a->model->config, layer))];
+}
+
 /* The update of a matrix; NULL: none. */
 static inline const struct qr_lora *qr_adapter_find(const struct quire_adapter *a,
                                                     enum qr_weight_role role, uint32_t layer)
 {
-    const struct qr_lora *l = a->table[qr_tensor_map_index(role, layer)];
+    const struct qr_lora *l = qr_adapter_entry(a, role, layer);
     return l && l->a ? l : NULL; /* GCOVR_EXCL_BR_LINE: matrices in the table have updates */
 }
 
@@ -70,7 +77,7 @@ static inline const struct qr_lora *qr_adapter_find_expert(const struct quire_ad
                                                            enum qr_weight_role role, uint32_t layer,
                                                            uint32_t expert)
 {
-    const struct qr_lora *l = a->table[qr_tensor_map_index(role, layer)];
+    const struct qr_lora *l = qr_adapter_entry(a, role, layer);
     return l && l[expert].a ? &l[expert] : NULL;
 }
 
@@ -78,7 +85,7 @@ static inline const struct qr_lora *qr_adapter_find_expert(const struct quire_ad
 static inline bool qr_adapter_has_stack(const struct quire_adapter *a, enum qr_weight_role role,
                                         uint32_t layer)
 {
-    return a->table[qr_tensor_map_index(role, layer)] != NULL;
+    return qr_adapter_entry(a, role, layer) != NULL;
 }
 
 #endif

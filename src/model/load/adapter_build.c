@@ -21,7 +21,8 @@
 static bool in_model(const struct quire_model *m, const struct qr_name_rule *r, uint32_t layer,
                      uint32_t expert)
 {
-    return (r->role < QR_W_FIRST_LAYER_ROLE || layer < m->config->n_layers) &&
+    const uint32_t n_layers = m->config->loop_layers ? m->config->loop_layers : m->config->n_layers;
+    return (r->role < QR_W_FIRST_LAYER_ROLE || layer < n_layers) &&
            (!qr_role_is_stack(r->role) || expert < qr_role_stack_size(m->config, r->role, layer));
 }
 

@@ -143,7 +143,7 @@ bool qr_role_in_block(const struct qr_model_config *cfg, enum qr_weight_role rol
 uint32_t qr_role_owner(const struct qr_model_config *cfg, enum qr_weight_role role, uint32_t layer)
 {
     const bool shared = qr_role_in_block(cfg, role, layer) && !qr_role_is_low_rank(role);
-    return shared ? cfg->layers[layer].block_owner : layer;
+    return shared ? cfg->layers[layer].block_owner : qr_loop_layer(cfg, layer);
 }
 
 bool qr_role_conv_dims(const struct qr_model_config *cfg, enum qr_weight_role role, uint64_t cols,

@@ -78,6 +78,8 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
         own = gguf ? a->gguf_encoder_names : a->hf_encoder_names;
         common = NULL;
         layer -= w->config.n_layers;
+    } else {
+        layer = qr_loop_layer(&w->config, layer);
     }
     const struct qr_name_rule *r = w->config.mtp.in_use
                                        ? mtp_rule(w, role, nth, name)
