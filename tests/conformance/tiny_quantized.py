@@ -114,6 +114,21 @@ def gptq(bits=4, group=128, act_order=False, v2=False, symmetric=False, g_idx=Tr
     return config, make
 
 
+def gptq_mixed():
+    """Matrices of the feed-forward networks have 8 bits and other groups."""
+    config, four = gptq()
+    eight = gptq(bits=8, group=32)[1]
+    config["dynamic"] = {"-:.*layers.0.mlp.down_proj": {}, "+:.*mlp.*": {"bits": 8, "group_size": 32}}
+    return config, lambda rng, rows, cols: (eight if 256 in (rows, cols) else four)(rng, rows, cols)
+
+
+def auto_round(scheme, layout, **rules):
+    config, make = scheme
+    return {"quant_method": "auto-round", "packing_format": f"auto_round:{layout}", "bits": config["bits"],
+            "group_size": config["group_size"], "sym": config.get("sym", False), "data_type": "int", "iters": 200,
+            "autoround_version": "0.8.0", "extra_config": {"lm_head": {"bits": 16, "data_type": "float"}, **rules}}, make
+
+
 def awq(group=128):
     def shuffled(row):
         return [word([row[i + j] for j in (0, 2, 4, 6, 1, 3, 5, 7)], 4) for i in range(0, len(row), 8)]
@@ -252,6 +267,10 @@ SCHEMES = {
     "awq": awq,
     "awq_64": lambda: awq(64),
     "awq_32": lambda: awq(32),
+    "gptq_mixed": gptq_mixed,
+    "auto_round": lambda: auto_round(gptq(symmetric=True, g_idx=False), "auto_gptq"),
+    "auto_round_mixed": lambda: auto_round(gptq_mixed(), "auto_gptq", **{".*mlp.*": {"bits": 8, "group_size": 32}}),
+    "auto_round_awq": lambda: auto_round(awq(64), "auto_awq"),
     "packed": packed,
     "packed_asym": lambda: packed(group=32, symmetric=False, dtype="F16"),
     "packed_row": lambda: packed(group=-1, dtype="F32"),

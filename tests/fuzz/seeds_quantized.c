@@ -45,6 +45,12 @@ static const struct method {
       { { "qweight", "I32", "16,64", 4096 },
         { "qzeros", "I32", "1,16", 64 },
         { "scales", "F16", "1,64", 128 } } },
+    { "auto-round",
+      "\"quant_method\":\"auto-round\",\"bits\":8,\"packing_format\":\"auto_round:auto_gptq\","
+      "\"extra_config\":{\"a\":{\"bits\":4}}",
+      { { "qweight", "I32", "8,64", 2048 },
+        { "qzeros", "I32", "2,8", 64 },
+        { "scales", "F16", "2,64", 256 } } },
     { "awq",
       "\"quant_method\":\"awq\",\"bits\":4,\"group_size\":64,\"version\":\"gemm\"",
       { { "qweight", "I32", "64,8", 2048 },

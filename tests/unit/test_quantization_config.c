@@ -89,7 +89,7 @@ static const struct {
     { GPTQ ",\"group_size\":-32", QUIRE_E_UNSUPPORTED, "group_size is -32" },
     { GPTQ ",\"format\":\"marlin\"", QUIRE_E_UNSUPPORTED, "format is \"marlin\"" },
     { GPTQ ",\"is_marlin_format\":7", QUIRE_E_FORMAT, "is_marlin_format must be true or false" },
-    { GPTQ ",\"dynamic\":[1]", QUIRE_E_UNSUPPORTED, "dynamic is \"a list\"" },
+    { GPTQ ",\"dynamic\":[1]", QUIRE_E_FORMAT, "dynamic has the wrong type" },
     { AWQ ",\"bits\":\"x\"", QUIRE_E_FORMAT, "bits must be an integer" },
     { AWQ ",\"w_bit\":3", QUIRE_E_UNSUPPORTED, "w_bit is \"3\"" },
     { AWQ ",\"bits\":4,\"group_size\":48", QUIRE_E_UNSUPPORTED, "group_size is 48" },

@@ -147,6 +147,19 @@ static void gptq(void **state)
             }
 }
 
+/* Bits and groups that the shapes tell, whatever the configuration says. */
+static void mixed(void **state)
+{
+    (void)state;
+    const struct qr_quantization_config gptq_config = {
+        .method = QR_QUANTIZATION_GPTQ, .bits = 4, .group = 128, .mixed = true
+    };
+    store_gptq(4, 64, NULL, 0);
+    check(&gptq_config, "a.weight", QR_WEIGHT_INT4_64);
+    store_gptq(8, 128, NULL, 0);
+    check(&gptq_config, "a.weight", QR_WEIGHT_INT8_128);
+}
+
 static void awq(void **state)
 {
     (void)state;
@@ -388,10 +401,10 @@ static void llm_int8(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gptq),     cmocka_unit_test(awq),          cmocka_unit_test(packed),
-        cmocka_unit_test(int8),     cmocka_unit_test(fp8),          cmocka_unit_test(mxfp4),
-        cmocka_unit_test(nvfp4),    cmocka_unit_test(packed_mxfp4), cmocka_unit_test(nf4),
-        cmocka_unit_test(llm_int8),
+        cmocka_unit_test(gptq),   cmocka_unit_test(mixed),    cmocka_unit_test(awq),
+        cmocka_unit_test(packed), cmocka_unit_test(int8),     cmocka_unit_test(fp8),
+        cmocka_unit_test(mxfp4),  cmocka_unit_test(nvfp4),    cmocka_unit_test(packed_mxfp4),
+        cmocka_unit_test(nf4),    cmocka_unit_test(llm_int8),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -78,6 +78,15 @@ static const struct fault faults[] = {
     WRONG_BYTES(gptq_config, make_gptq, "m.scales", 6, 0x7e00, "22", "row 3, group 0 is nan"),
     WRONG_BYTES(gptq_config, make_gptq, "m.scales", 6, 0x7c00, "22", "row 3, group 0 is inf"),
     WRONG_BYTES(gptq_config, make_gptq, "m.qzeros", 4, 0xf0, "1", "row 9, group 0 is 16, above 15"),
+    MISS(mixed_config, make_gptq, "m.qzeros"),
+    MISS(mixed_config, make_gptq, "m.scales"),
+    WRONG_SHAPE(mixed_config, make_gptq, "m.qzeros", 2, 3, "not as many zero points of 4 or 8"),
+    WRONG_SHAPE(mixed_config, make_gptq, "m.qzeros", 4, 0, "not as many zero points of 4 or 8"),
+    WRONG_SHAPE(mixed_config, make_gptq, "m.qweight", 128, 0, "not as many zero points"),
+    WRONG_SHAPE(mixed_config, make_gptq, "m.scales", 2 * ROWS, 0, "do not divide rows of 64"),
+    WRONG_SHAPE(mixed_config, make_gptq, "m.scales", 3, ROWS, "groups of 21 do not divide"),
+    { &mixed_config, make_gptq, "m.scales", SHAPE, 4, ROWS, NULL, QUIRE_E_UNSUPPORTED,
+      "groups of 16 columns are not supported" },
     MISS(awq_config, make_awq, "m.scales"),
     MISS(awq_config, make_awq, "m.qzeros"),
     WRONG_SHAPE(awq_config, make_awq, "m.qzeros", 4, 1, "m.qzeros has 2 dimensions"),
@@ -297,7 +306,8 @@ static void plain_tensors_remain(void **state)
 static void options(void **state)
 {
     (void)state;
-#define GPTQ "\"quant_method\":\"gptq\",\"bits\":4"
+#define GPTQ          "\"quant_method\":\"gptq\",\"bits\":4"
+#define ROUND(layout) "\"quant_method\":\"auto-round\",\"bits\":4,\"packing_format\":\"" layout "\""
 #define GROUPS(format, weights)                                                                    \
     "\"quant_method\":\"compressed-tensors\",\"format\":\"" format                                 \
     "\",\"config_groups\":{\"group_0\":{\"weights\":" weights "}}"
@@ -313,7 +323,29 @@ static void options(void **state)
         { GPTQ ",\"group_size\":-1,\"desc_act\":true,\"checkpoint_format\":\"gptq_v2\"", QUIRE_OK,
           "" },
         { GPTQ ",\"dynamic\":{\"-:a.*\":{}},\"sym\":false,\"meta\":{\"a\":1}", QUIRE_OK, "" },
-        { GPTQ ",\"dynamic\":{\"+:a.*\":{\"bits\":8}}", QUIRE_E_UNSUPPORTED, "dynamic" },
+        { GPTQ ",\"dynamic\":{\"+:a.*\":{\"bits\":8,\"group_size\":32}}", QUIRE_OK, "" },
+        { GPTQ ",\"dynamic\":{\"a.*\":{\"rotation\":1}}", QUIRE_E_UNSUPPORTED,
+          "dynamic is \"rotation\"" },
+        { GPTQ ",\"dynamic\":{\"+:a.*\":8}", QUIRE_E_FORMAT, "dynamic has the wrong type" },
+        { ROUND("auto_round:auto_gptq"), QUIRE_OK, "" },
+        { ROUND("auto_round:auto_awq") ",\"extra_config\":{\"lm_head\":{\"bits\":16}}", QUIRE_OK,
+          "" },
+        { ROUND("auto_round:auto_gptq") ",\"extra_config\":{\"a\":{\"bits\":8,\"sym\":true}}",
+          QUIRE_OK, "" },
+        { ROUND("auto_round:auto_gptq") ",\"extra_config\":{\"a\":{\"rotation\":1}}",
+          QUIRE_E_UNSUPPORTED, "extra_config is \"rotation\"" },
+        { ROUND("auto_round:auto_gptq") ",\"extra_config\":{\"a\":8}", QUIRE_E_FORMAT,
+          "extra_config has the wrong type" },
+        { ROUND("auto_round:nv_fp"), QUIRE_E_UNSUPPORTED,
+          "packing_format is \"auto_round:nv_fp\"" },
+        { ROUND("auto_round:auto_gptq") ",\"data_type\":\"mx_fp\"", QUIRE_E_UNSUPPORTED,
+          "data_type is \"mx_fp\"" },
+        { ROUND("auto_round:auto_gptq") ",\"super_bits\":6", QUIRE_E_UNSUPPORTED,
+          "super_bits is not known" },
+        { "\"quant_method\":\"auto-round\",\"bits\":4", QUIRE_E_FORMAT,
+          "packing_format is missing" },
+        { "\"quant_method\":\"auto-round\",\"packing_format\":\"auto_round:auto_awq\",\"bits\":8",
+          QUIRE_E_UNSUPPORTED, "bits is \"8\"" },
         { GPTQ ",\"group_size\":48", QUIRE_E_UNSUPPORTED, "group_size is 48" },
         { GPTQ ",\"group_size\":0", QUIRE_E_UNSUPPORTED, "group_size is 0" },
         { GPTQ ",\"group_size\":\"a\"", QUIRE_E_FORMAT, "group_size" },

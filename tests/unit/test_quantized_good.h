@@ -8,6 +8,9 @@ enum { ROWS = 16, COLS = 64, GROUP = 32 };
 static const struct qr_quantization_config gptq_config = {
     .method = QR_QUANTIZATION_GPTQ, .bits = 4, .group = GROUP, .zero_minus_one = true
 };
+static const struct qr_quantization_config mixed_config = {
+    .method = QR_QUANTIZATION_GPTQ, .bits = 8, .group = 128, .mixed = true
+};
 static const struct qr_quantization_config awq_config = { .method = QR_QUANTIZATION_AWQ,
                                                           .bits = 4,
                                                           .group = GROUP };

@@ -358,6 +358,7 @@ struct qr_quantization_config {
     enum qr_quantization_method method;
     uint32_t bits;  /* GPTQ, AWQ: of a code, 4 or 8 */
     uint32_t group; /* GPTQ, AWQ: columns per scale, a multiple of 32; 0: a whole row */
+    bool mixed;     /* GPTQ, AWQ: the shapes of each matrix tell both */
     uint32_t block_rows, block_columns; /* of a block with one scale; 0: no blocks */
     bool zero_minus_one;                /* GPTQ: zero points are stored minus 1 */
     /* modules that are not quantized, owned by the config: names or parts of names between dots, or

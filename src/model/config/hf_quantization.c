@@ -4,90 +4,8 @@
 #include "model/config/hf_quantization.h"
 #include "base/error.h"
 #include "model/config/hf_quantization_groups.h"
-#include <stdio.h>
+#include "model/config/hf_quantization_integer.h"
 #include <string.h>
-#include <strings.h>
-
-/* What every message about an unsupported option ends with. */
-#define WAY_OUT "use the original checkpoint or a GGUF file"
-
-static quire_status unsupported(struct qr_quantization_source *q, const char *key,
-                                const char *value)
-{
-    return qr_fail(q->err, QUIRE_E_UNSUPPORTED,
-                   "%s: %s is \"%.60s\", which is not supported; " WAY_OUT, q->what, key, value);
-}
-
-quire_status qr_hf_quantization_bad(struct qr_quantization_source *q, const char *key)
-{
-    return qr_fail(q->err, QUIRE_E_FORMAT, "%s: %s has the wrong type", q->what, key);
-}
-
-quire_status qr_hf_quantization_unsupported(struct qr_quantization_source *q, const char *key,
-                                            const struct qr_json *value)
-{
-    char text[24] = "?";
-    if (qr_json_is_string(value))
-        return unsupported(q, key, qr_json_string(value));
-    if (qr_json_is_integer(value))
-        snprintf(text, sizeof text, "%lld", (long long)qr_json_integer(value));
-    else if (qr_json_is_bool(value))
-        snprintf(text, sizeof text, "%s", qr_json_is_true(value) ? "true" : "false");
-    return unsupported(q, key, text);
-}
-
-/* A string of a list of words; a missing key or null is the first. *index: its place. */
-static quire_status read_word(struct qr_quantization_source *q, const char *key,
-                              const char *const *words, int *index)
-{
-    const struct qr_json *v = qr_json_get(q->root, key);
-    *index = 0;
-    if (!v || qr_json_is_null(v))
-        return QUIRE_OK;
-    if (!qr_json_is_string(v))
-        return qr_hf_quantization_bad(q, key);
-    for (; words[*index]; ++*index)
-        if (!strcasecmp(words[*index], qr_json_string(v)))
-            return QUIRE_OK;
-    return unsupported(q, key, qr_json_string(v));
-}
-
-static quire_status read_bool(struct qr_quantization_source *q, const char *key, bool dflt,
-                              bool *out)
-{
-    enum qr_json_state state;
-    *out = dflt;
-    return qr_json_bool(q->root, q->what, key, out, &state, q->err);
-}
-
-/* group_size: -1 (all of a row) or a multiple of 32. */
-static quire_status read_group(struct qr_quantization_source *q, int64_t dflt)
-{
-    const struct qr_json *v = qr_json_get(q->root, "group_size");
-    const bool given = v && !qr_json_is_null(v);
-    if (given && !qr_json_is_integer(v))
-        return qr_hf_quantization_bad(q, "group_size");
-    const int64_t size = given ? qr_json_integer(v) : dflt;
-    if (size == -1)
-        return QUIRE_OK;
-    if (size <= 0 || size % 32 != 0 || size > UINT32_MAX)
-        return qr_fail(q->err, QUIRE_E_UNSUPPORTED,
-                       "%s: group_size is %lld, not -1 or a multiple of 32; " WAY_OUT, q->what,
-                       (long long)size);
-    q->out->group = (uint32_t)size;
-    return QUIRE_OK;
-}
-
-static quire_status read_bits(struct qr_quantization_source *q, const char *key, bool eight)
-{
-    enum qr_json_state state;
-    QR_TRY(qr_json_u32(q->root, q->what, key, &q->out->bits, &state, q->err));
-    if (state != QR_JSON_PRESENT)
-        return qr_fail(q->err, QUIRE_E_FORMAT, "%s: %s is missing", q->what, key);
-    return q->out->bits == 4 || (eight && q->out->bits == 8)
-               ? QUIRE_OK
-               : qr_hf_quantization_unsupported(q, key, qr_json_get(q->root, key));
-}
 
 /* ---- Methods */
 
@@ -98,44 +16,11 @@ static quire_status read_fp8(struct qr_quantization_source *q)
     static const char *const schemes[] = { "dynamic", "static", NULL };
     const struct qr_json *size = qr_json_get(q->root, "weight_block_size");
     int index;
-    QR_TRY(read_word(q, "fmt", formats, &index));
-    QR_TRY(read_word(q, "activation_scheme", schemes, &index));
+    QR_TRY(qr_hf_quantization_word(q, "fmt", formats, &index));
+    QR_TRY(qr_hf_quantization_word(q, "activation_scheme", schemes, &index));
     if (!size || qr_json_is_null(size))
         return QUIRE_OK;
     return qr_hf_quantization_block(q, "weight_block_size", size);
-}
-
-static quire_status read_gptq(struct qr_quantization_source *q)
-{
-    static const char *const formats[] = { "gptq", "gptq_v2", NULL };
-    static const char *const packing[] = { "int32", NULL };
-    int index;
-    bool marlin;
-    QR_TRY(read_bits(q, "bits", true));
-    QR_TRY(read_group(q, 128));
-    QR_TRY(read_word(q, "checkpoint_format", formats, &index));
-    if (!qr_json_is_string(qr_json_get(q->root, "checkpoint_format")))
-        QR_TRY(read_word(q, "format", formats, &index));
-    q->out->zero_minus_one = index == 0;
-    QR_TRY(read_word(q, "pack_dtype", packing, &index));
-    QR_TRY(read_bool(q, "is_marlin_format", false, &marlin));
-    if (marlin)
-        return unsupported(q, "is_marlin_format", "true");
-    /* "-:pattern" excludes modules, whose tensors then are plain; others change bits or groups */
-    for (struct qr_json_iter i = qr_json_iterate(qr_json_get(q->root, "dynamic"));
-         qr_json_next(&i);)
-        if (!i.key || strncmp(i.key, "-:", 2) != 0)
-            return unsupported(q, "dynamic", i.key ? i.key : "a list");
-    return QUIRE_OK;
-}
-
-static quire_status read_awq(struct qr_quantization_source *q)
-{
-    static const char *const versions[] = { "gemm", NULL };
-    int index;
-    QR_TRY(read_bits(q, qr_json_get(q->root, "bits") ? "bits" : "w_bit", false));
-    QR_TRY(read_group(q, 128));
-    return read_word(q, "version", versions, &index);
 }
 
 static quire_status read_bitsandbytes(struct qr_quantization_source *q)
@@ -144,10 +29,10 @@ static quire_status read_bitsandbytes(struct qr_quantization_source *q)
     static const char *const storage[] = { "uint8", NULL };
     bool four, eight;
     int index;
-    QR_TRY(read_bool(q, "load_in_4bit", false, &four));
-    QR_TRY(read_bool(q, "_load_in_4bit", four, &four));
-    QR_TRY(read_bool(q, "load_in_8bit", false, &eight));
-    QR_TRY(read_bool(q, "_load_in_8bit", eight, &eight));
+    QR_TRY(qr_hf_quantization_bool(q, "load_in_4bit", false, &four));
+    QR_TRY(qr_hf_quantization_bool(q, "_load_in_4bit", four, &four));
+    QR_TRY(qr_hf_quantization_bool(q, "load_in_8bit", false, &eight));
+    QR_TRY(qr_hf_quantization_bool(q, "_load_in_8bit", eight, &eight));
     if (four == eight)
         return qr_fail(q->err, QUIRE_E_FORMAT,
                        "%s: one of load_in_4bit and load_in_8bit must be true", q->what);
@@ -156,9 +41,9 @@ static quire_status read_bitsandbytes(struct qr_quantization_source *q)
         return QUIRE_OK;
     /* the reference's default is fp4 */
     if (!qr_json_is_string(qr_json_get(q->root, "bnb_4bit_quant_type")))
-        return unsupported(q, "bnb_4bit_quant_type", "fp4");
-    QR_TRY(read_word(q, "bnb_4bit_quant_type", types, &index));
-    return read_word(q, "bnb_4bit_quant_storage", storage, &index);
+        return qr_hf_quantization_refuse(q, "bnb_4bit_quant_type", "fp4");
+    QR_TRY(qr_hf_quantization_word(q, "bnb_4bit_quant_type", types, &index));
+    return qr_hf_quantization_word(q, "bnb_4bit_quant_storage", storage, &index);
 }
 
 /* The names of ModelOpt's methods; in a mixture the tensors tell which one a matrix has. */
@@ -168,7 +53,7 @@ static quire_status read_modelopt(struct qr_quantization_source *q)
         "NVFP4", "W4A16_NVFP4", "FP8", "FP8_PER_CHANNEL_PER_TOKEN", "MIXED_PRECISION", NULL
     };
     int index;
-    return read_word(q, "quant_algo", algorithms, &index);
+    return qr_hf_quantization_word(q, "quant_algo", algorithms, &index);
 }
 
 static quire_status read_mxfp4(struct qr_quantization_source *q)
@@ -188,47 +73,6 @@ static const char *const fp8_keys[] = { "fmt",
                                         "kv_cache_scheme",
                                         "dequantize",
                                         NULL };
-static const char *const gptq_keys[] = { "bits",
-                                         "group_size",
-                                         "checkpoint_format",
-                                         "format",
-                                         "pack_dtype",
-                                         "is_marlin_format",
-                                         "dynamic",
-                                         "desc_act",
-                                         "sym",
-                                         "lm_head",
-                                         "static_groups",
-                                         "true_sequential",
-                                         "damp_percent",
-                                         "damp_auto_increment",
-                                         "model_name_or_path",
-                                         "model_file_base_name",
-                                         "meta",
-                                         "dataset",
-                                         "tokenizer",
-                                         "block_name_to_quantize",
-                                         "module_name_preceding_first_block",
-                                         "batch_size",
-                                         "pad_token_id",
-                                         "use_cuda_fp16",
-                                         "use_exllama",
-                                         "disable_exllama",
-                                         "exllama_config",
-                                         "max_input_length",
-                                         "cache_block_outputs",
-                                         "modules_in_block_to_quantize",
-                                         "model_seqlen",
-                                         "backend",
-                                         "mse",
-                                         "version",
-                                         "act_group_aware",
-                                         "parallel_packing",
-                                         NULL };
-static const char *const awq_keys[] = {
-    "bits",    "w_bit",   "group_size",     "q_group_size",     "version",         "zero_point",
-    "backend", "do_fuse", "exllama_config", "fuse_max_seq_len", "modules_to_fuse", NULL
-};
 static const char *const bitsandbytes_keys[] = { "load_in_4bit",
                                                  "load_in_8bit",
                                                  "_load_in_4bit",
@@ -265,8 +109,9 @@ static const struct {
 } methods[] = {
     { "fp8", QR_QUANTIZATION_FP8, fp8_keys, read_fp8 },
     { "fbgemm_fp8", QR_QUANTIZATION_FP8, fp8_keys, read_fp8 },
-    { "gptq", QR_QUANTIZATION_GPTQ, gptq_keys, read_gptq },
-    { "awq", QR_QUANTIZATION_AWQ, awq_keys, read_awq },
+    { "gptq", QR_QUANTIZATION_GPTQ, qr_hf_gptq_keys, qr_hf_quantization_gptq },
+    { "awq", QR_QUANTIZATION_AWQ, qr_hf_awq_keys, qr_hf_quantization_awq },
+    { "auto-round", QR_QUANTIZATION_GPTQ, qr_hf_auto_round_keys, qr_hf_quantization_auto_round },
     { "compressed-tensors", QR_QUANTIZATION_COMPRESSED, compressed_keys,
       qr_hf_quantization_groups },
     { "modelopt", QR_QUANTIZATION_MODELOPT, modelopt_keys, read_modelopt },
@@ -324,21 +169,6 @@ static quire_status read_plain(struct qr_quantization_source *q)
 
 /* ---- Entry point */
 
-static bool is_listed(const char *const *list, const char *key)
-{
-    for (; *list; list++)
-        if (!strcmp(*list, key))
-            return true;
-    return false;
-}
-
-/* null, false and empty values switch an option off. */
-static bool is_off(const struct qr_json *v)
-{
-    return qr_json_is_null(v) || (qr_json_is_bool(v) && !qr_json_is_true(v)) ||
-           ((qr_json_is_array(v) || qr_json_is_object(v)) && qr_json_size(v) == 0);
-}
-
 static quire_status check_keys(const struct qr_quantization_source *q, const char *const *known,
                                const struct qr_unknown_policy *policy)
 {
@@ -346,10 +176,10 @@ static quire_status check_keys(const struct qr_quantization_source *q, const cha
         bool plain = !strcmp(i.key, "quant_method") || !strcmp(i.key, "quant_type");
         for (size_t k = 0; k < N_PLAIN_KEYS; k++)
             plain |= !strcmp(i.key, plain_keys[k]);
-        if (!plain && !is_listed(known, i.key) && !is_off(i.value))
+        if (!plain && !qr_hf_quantization_listed(known, i.key) && !qr_hf_quantization_off(i.value))
             QR_TRY(qr_unknown_report(policy, q->err,
                                      "%s: %.60s is not known, so the weights may mean something "
-                                     "else; " WAY_OUT,
+                                     "else; " QR_QUANTIZATION_WAY_OUT,
                                      q->what, i.key));
     }
     return QUIRE_OK;
@@ -374,7 +204,7 @@ static quire_status read_options(struct qr_quantization_source *q, const char *m
             QR_TRY(check_keys(q, methods[i].keys, policy));
             return read_plain(q);
         }
-    return unsupported(q, "quant_method", method);
+    return qr_hf_quantization_refuse(q, "quant_method", method);
 }
 
 quire_status qr_hf_read_quantization(const struct qr_hf_source *h,

@@ -17,21 +17,4 @@ quire_status qr_model_config_read_modelopt(struct qr_model_config *cfg, const ch
                                            size_t size, const struct qr_unknown_policy *policy,
                                            struct quire_error *err);
 
-/* ---- For the parts of the object */
-
-/* Source and destination of a quantization_config that is being read. */
-struct qr_quantization_source {
-    const char *what;           /* the object's name, for messages */
-    const struct qr_json *root; /* the object */
-    struct qr_quantization_config *out;
-    struct qr_arena *memory; /* of the model configuration */
-    struct quire_error *err;
-};
-
-/* Fails with a message that names the key. */
-quire_status qr_hf_quantization_bad(struct qr_quantization_source *q, const char *key);
-/* The same for a value that is known but not supported. */
-quire_status qr_hf_quantization_unsupported(struct qr_quantization_source *q, const char *key,
-                                            const struct qr_json *value);
-
 #endif

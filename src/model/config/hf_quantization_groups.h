@@ -2,7 +2,7 @@
 /* hf_quantization_groups.h - config_groups of compressed-tensors checkpoints. */
 #ifndef QR_MODEL_CONFIG_HF_QUANTIZATION_GROUPS_H
 #define QR_MODEL_CONFIG_HF_QUANTIZATION_GROUPS_H
-#include "model/config/hf_quantization.h"
+#include "model/config/hf_quantization_values.h"
 
 /* Reads [rows, columns] of a block with one scale. */
 quire_status qr_hf_quantization_block(struct qr_quantization_source *q, const char *key,

@@ -6,12 +6,39 @@
 
 /* ---- GPTQ and AWQ: words, scales [groups][rows] */
 
-static quire_status column_groups(struct qr_quantized_build *b)
+/* Bits of a code: those of the configuration, or what the row of zero points says. */
+static quire_status bits_of(struct qr_quantized_build *b, const struct qr_safetensor *qweight,
+                            unsigned *bits)
+{
+    const struct qr_quantization_config *q = &b->w->config.quantization;
+    const struct qr_safetensor *zeros;
+    *bits = q->bits;
+    if (!q->mixed || q->method == QR_QUANTIZATION_AWQ)
+        return QUIRE_OK;
+    QR_TRY(qr_quantized_need(b, ".qzeros", QR_DTYPE_BIT(I32), &b->out->zeros, &zeros));
+    const uint64_t rows = qweight->n_dims == 2 ? qweight->shape[1] : 0,
+                   words = zeros->n_dims == 2 ? zeros->shape[1] : 0;
+    *bits = words * 4 == rows ? 8 : 4;
+    return words * 4 == rows || words * 8 == rows
+               ? QUIRE_OK
+               : qr_quantized_bad(b, zeros,
+                                  "has not as many zero points of 4 or 8 bits as its "
+                                  "matrix has rows");
+}
+
+/* Columns per scale, which divide the columns, and the type. */
+static quire_status column_groups(struct qr_quantized_build *b, unsigned bits)
 {
     struct qr_quantized_tensor *t = b->out;
-    const uint32_t group = b->w->config.quantization.group;
-    t->group = group ? group : t->columns;
-    return qr_quantized_integer_type(b, b->w->config.quantization.bits);
+    const struct qr_quantization_config *q = &b->w->config.quantization;
+    const struct qr_safetensor *scales;
+    t->group = q->group ? q->group : t->columns;
+    if (q->mixed) {
+        QR_TRY(qr_quantized_need(b, ".scales", QR_DTYPE_FLOATS, &t->scales, &scales));
+        QR_INVARIANT(scales->n_dims == 0 || scales->shape[0]); /* no dimension is 0 */
+        t->group = scales->n_dims == 2 ? t->columns / scales->shape[0] : 0;
+    }
+    return qr_quantized_integer_type(b, bits);
 }
 
 /* Scales [groups][rows] and zero points of as many. */
@@ -32,7 +59,9 @@ quire_status qr_quantized_gptq(struct qr_quantized_build *b, const struct qr_saf
 {
     struct qr_quantized_tensor *t = b->out;
     const struct qr_quantization_config *q = &b->w->config.quantization;
-    const uint64_t per_word = 32 / q->bits;
+    unsigned bits;
+    QR_TRY(bits_of(b, qweight, &bits));
+    const uint64_t per_word = 32 / bits;
     if (qweight->n_dims != 2 || qweight->shape[1] % per_word != 0)
         return qr_quantized_bad(b, qweight, "is no matrix with a multiple of 8 or 4 columns");
     t->rows = qweight->shape[1];
@@ -41,7 +70,7 @@ quire_status qr_quantized_gptq(struct qr_quantized_build *b, const struct qr_saf
     t->zeros_layout = QR_ZEROS_GPTQ;
     t->zero = q->zero_minus_one;
     t->excess = true;
-    QR_TRY(column_groups(b));
+    QR_TRY(column_groups(b, bits));
     QR_TRY(column_scales(b, per_word));
     int64_t order;
     return qr_quantized_part(b, ".g_idx", &order) ? qr_quantized_order(b, order) : QUIRE_OK;
@@ -56,7 +85,7 @@ quire_status qr_quantized_awq(struct qr_quantized_build *b, const struct qr_safe
     t->columns = qweight->shape[0];
     t->codes_layout = QR_CODES_AWQ;
     t->zeros_layout = QR_ZEROS_AWQ;
-    QR_TRY(column_groups(b));
+    QR_TRY(column_groups(b, 4));
     return column_scales(b, 8);
 }
 
