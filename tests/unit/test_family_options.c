@@ -167,6 +167,26 @@ static void test_cohere_experts(void **state)
     bad(COHERE(TYPES, ",\"layer_switch\":5"), QUIRE_E_UNSUPPORTED, "layer_switch = 5");
 }
 
+/* Nemotron 3: experts in a latent space. */
+static void test_latent_experts(void **state)
+{
+    (void)state;
+#define NEMOTRON(more)                                                                             \
+    MODEL("nemotron_h", ",\"hybrid_override_pattern\":\"M*E-\",\"n_routed_experts\":8,"            \
+                        "\"num_experts_per_tok\":2,\"moe_intermediate_size\":32,"                  \
+                        "\"mamba_num_heads\":4,\"mamba_head_dim\":8,\"n_groups\":2" more)
+    struct qr_model_config c = good(NEMOTRON(",\"moe_latent_size\":16"));
+    assert_true(c.moe.latent_size == 16 && qr_expert_width(&c) == 16);
+    qr_model_config_free(&c);
+    c = good(NEMOTRON(",\"moe_latent_size\":null"));
+    assert_true(c.moe.latent_size == 0 && qr_expert_width(&c) == c.hidden_size);
+    qr_model_config_free(&c);
+    bad(NEMOTRON(",\"moe_latent_size\":\"16\""), QUIRE_E_FORMAT, "moe_latent_size");
+    bad(NEMOTRON(",\"moe_latent_size\":4294967295"), QUIRE_E_FORMAT, "latent size of the experts");
+    bad(MODEL("qwen3_moe", ",\"num_experts\":8,\"num_experts_per_tok\":2,\"moe_latent_size\":16"),
+        QUIRE_E_UNSUPPORTED, "moe_latent_size = 16");
+}
+
 static void test_loops(void **state)
 {
     (void)state;
@@ -245,11 +265,17 @@ static void test_activations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layer_rope_theta), cmocka_unit_test(test_rope_alpha),
-        cmocka_unit_test(test_longrope_mscale),  cmocka_unit_test(test_layer_counts),
-        cmocka_unit_test(test_no_rope_layers),   cmocka_unit_test(test_layouts),
-        cmocka_unit_test(test_cohere_experts),   cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_fixed_options),    cmocka_unit_test(test_minicpm),
+        cmocka_unit_test(test_layer_rope_theta),
+        cmocka_unit_test(test_rope_alpha),
+        cmocka_unit_test(test_longrope_mscale),
+        cmocka_unit_test(test_layer_counts),
+        cmocka_unit_test(test_no_rope_layers),
+        cmocka_unit_test(test_layouts),
+        cmocka_unit_test(test_cohere_experts),
+        cmocka_unit_test(test_latent_experts),
+        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_fixed_options),
+        cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -120,6 +120,7 @@ struct qr_arch {
     struct qr_index_config index;
     struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
+    bool latent_experts; /* moe_latent_size, see qr_moe_config */
     float act_alpha, act_limit;
     bool attn_softcap, final_softcap; /* in use; hf_defaults hold the caps */
     /* RMS epsilon, if the file has one: the norm is QR_NORM_RMS, else the family's */

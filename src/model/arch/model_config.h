@@ -260,6 +260,9 @@ struct qr_moe_config {
     /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
+    /* the experts read in(x) with so many elements, and their weighted sum passes out(); the router
+     * and the shared experts read x; 0: all read x */
+    uint32_t latent_size;
     float logit_softcap; /* soft cap of the router's logits; 0 = off */
     float sparsemixer_margin;
 };

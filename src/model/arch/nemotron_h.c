@@ -53,6 +53,8 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "num_logits_to_keep", NULL },
     { "expand", NULL },                /* heads times head size count */
     { "mtp_layers_block_type", NULL }, /* further layers, which are not computed */
+    { "mtp_hybrid_override_pattern", NULL },
+    { "keep_mtp_spec_in_bf16", NULL },
     { 0 },
 };
 
@@ -73,6 +75,10 @@ static const struct qr_name_rule names[] = {
     { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, L "mixer.gate.e_score_correction_bias" },
     { QR_W_EXPERT_UP, QR_SLICE_ALL, L "mixer.experts.%u.up_proj.weight" },
     { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mixer.experts.%u.down_proj.weight" },
+    { QR_W_EXPERT_UP, QR_SLICE_ALL, L "mixer.experts.up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, L "mixer.experts.down_proj" },
+    { QR_W_EXPERT_LATENT_IN, QR_SLICE_ALL, L "mixer.fc1_latent_proj.weight" },
+    { QR_W_EXPERT_LATENT_OUT, QR_SLICE_ALL, L "mixer.fc2_latent_proj.weight" },
     { QR_W_SHARED_UP, QR_SLICE_ALL, L "mixer.shared_experts.up_proj.weight" },
     { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mixer.shared_experts.down_proj.weight" },
     { 0 },
@@ -80,6 +86,8 @@ static const struct qr_name_rule names[] = {
 static const struct qr_name_rule gguf_names[] = {
     QR_NAMES_GGUF_MAMBA2,
     { QR_W_FFN_NORM, QR_SLICE_ALL, "blk.%u.attn_norm.weight" },
+    { QR_W_EXPERT_LATENT_IN, QR_SLICE_ALL, "blk.%u.ffn_latent_down.weight" },
+    { QR_W_EXPERT_LATENT_OUT, QR_SLICE_ALL, "blk.%u.ffn_latent_up.weight" },
     { 0 },
 };
 
@@ -100,6 +108,7 @@ const struct qr_arch qr_arch_nemotron_h = {
     .activation = QR_ACT_RELU2,
     .recurrent = &recurrent,
     .has_moe = true,
+    .latent_experts = true,
     .moe = { .gating = QR_GATING_SIGMOID,
              .renormalize = true,
              .correction = true,

@@ -221,20 +221,22 @@ enum qr_weight_role {
     QR_W_ROUTER_BIAS,
     QR_W_ROUTER_TABLE,      /* [vocab][top_k] integers: the experts of each token */
     QR_W_ROUTER_CORRECTION, /* [experts], added to the scores for expert selection only */
-    QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_GATE,       /* stack of [expert ffn][hidden or latent] */
     QR_W_EXPERT_GATE_BIAS,
-    QR_W_EXPERT_UP, /* stack of [expert ffn][hidden] */
+    QR_W_EXPERT_UP, /* stack of [expert ffn][hidden or latent] */
     QR_W_EXPERT_UP_BIAS,
-    QR_W_EXPERT_DOWN, /* stack of [hidden][expert ffn] */
+    QR_W_EXPERT_DOWN, /* stack of [hidden or latent][expert ffn] */
     QR_W_EXPERT_DOWN_BIAS,
-    QR_W_EXPERT_SUM_BIAS, /* [hidden], added to the weighted sum of the experts */
-    QR_W_SHARED_ROUTER,   /* [1][hidden]: gate of the shared expert */
-    QR_W_SHARED_GATE,     /* [shared ffn][hidden] */
-    QR_W_SHARED_UP,       /* [shared ffn][hidden] */
-    QR_W_SHARED_DOWN,     /* [hidden][shared ffn] */
-    QR_W_ROUTER_SCALE,    /* [hidden], of a normalized router input */
-    QR_W_EXPERT_SCALE,    /* [experts], factors of the selected weights */
-    QR_W_EXPERT_NORM,     /* [hidden], norms of experts beside a dense network */
+    QR_W_EXPERT_LATENT_IN,  /* [latent][hidden]: what the experts read, see qr_moe_config */
+    QR_W_EXPERT_LATENT_OUT, /* [hidden][latent], of their weighted sum */
+    QR_W_EXPERT_SUM_BIAS,   /* [hidden], added to the weighted sum of the experts */
+    QR_W_SHARED_ROUTER,     /* [1][hidden]: gate of the shared expert */
+    QR_W_SHARED_GATE,       /* [shared ffn][hidden] */
+    QR_W_SHARED_UP,         /* [shared ffn][hidden] */
+    QR_W_SHARED_DOWN,       /* [hidden][shared ffn] */
+    QR_W_ROUTER_SCALE,      /* [hidden], of a normalized router input */
+    QR_W_EXPERT_SCALE,      /* [experts], factors of the selected weights */
+    QR_W_EXPERT_NORM,       /* [hidden], norms of experts beside a dense network */
     QR_W_EXPERT_POST_NORM,
     QR_W_FFN_DENSE_POST_NORM,
     /* router with layers of its own before ROUTER: qr_moe_config */

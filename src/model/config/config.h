@@ -141,6 +141,12 @@ static inline uint32_t qr_loop_layer(const struct qr_model_config *cfg, uint32_t
     return cfg->loop_layers ? layer % cfg->loop_layers : layer;
 }
 
+/* Elements of an expert's input and output. */
+static inline uint32_t qr_expert_width(const struct qr_model_config *cfg)
+{
+    return cfg->moe.latent_size ? cfg->moe.latent_size : cfg->hidden_size;
+}
+
 /* Gives the dense layers before the first one with experts RoPE. */
 void qr_model_config_rope_dense_lead(struct qr_model_config *cfg);
 

@@ -16,6 +16,8 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
         QR_TRY(qr_gguf_source_u32_or(s, "expert_feed_forward_length", s->cfg->layers[0].ffn_size,
                                      &m->ffn_size));
     QR_TRY(qr_gguf_source_u32_or(s, "expert_shared_count", m->n_shared, &m->n_shared));
+    if (s->arch->latent_experts)
+        QR_TRY(qr_gguf_source_u32_or(s, "moe_latent_size", 0, &m->latent_size));
     if (m->n_shared > QR_CONFIG_MAX_EXPERTS || m->ffn_size > QR_CONFIG_MAX_FFN)
         return qr_fail(s->err, QUIRE_E_FORMAT, "%s: %u shared experts of size %u", s->prefix,
                        m->n_shared, m->ffn_size);

@@ -48,6 +48,8 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t dense_size
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: num_experts_per_tok is missing");
     QR_TRY(qr_hf_u32_opt(h, "zero_expert_num", &m->n_identity, &has));
     m->ffn_size = dense_size;
+    if (h->arch->latent_experts)
+        QR_TRY(qr_hf_u32_opt(h, "moe_latent_size", &m->latent_size, &has));
     return qr_hf_layers_u32_opt(h, "moe_intermediate_size", &m->ffn_size, &has);
 }
 

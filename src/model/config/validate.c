@@ -386,6 +386,7 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
     QR_TRY(
         in_range("number of experts that return zero", m->n_zero, 0, QR_CONFIG_MAX_EXPERTS, err));
     QR_TRY(in_range("hidden size of the router", m->router_hidden, 0, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("latent size of the experts", m->latent_size, 0, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("number of experts used", m->top_k, 1, m->n_experts + m->n_identity + m->n_zero,
                     err));
     QR_TRY(in_range("expert feed-forward size", m->ffn_size, 1, QR_CONFIG_MAX_FFN, err));

@@ -149,7 +149,7 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
 static size_t expert_act_bytes(const struct quire_model *m, size_t rows)
 {
     const struct qr_model_config *c = m->config;
-    const size_t widths[] = { c->hidden_size, c->moe.ffn_size };
+    const size_t widths[] = { qr_expert_width(c), c->moe.ffn_size };
     const unsigned sums = sum_forms(m);
     size_t most = 0;
     for (int i = 0; i < 2; i++) {
@@ -176,7 +176,9 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     b->used = take(c, classes + 1, 1, sizeof(uint32_t));
     b->shortcut =
         qr_model_has_shortcuts(m->config) ? take_floats(c, rows, m->config->hidden_size) : NULL;
-    b->in = take_floats(c, assignments, m->config->hidden_size);
+    b->in = take_floats(c, assignments, qr_expert_width(m->config));
+    if (moe->latent_size)
+        b->latent = take_floats(c, rows, moe->latent_size);
     b->gate = take_floats(c, assignments, moe->ffn_size);
     b->up = take_floats(c, assignments, moe->ffn_size);
     if (moe->router_norm || moe->router_before_mixer)

@@ -121,7 +121,7 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_model_config *c = s->ctx->model->config;
-    const size_t width = c->hidden_size, n = (size_t)s->n_tokens * c->moe.top_k;
+    const size_t width = qr_expert_width(c), n = (size_t)s->n_tokens * c->moe.top_k;
     size_t begin, end;
     qr_team_range(team, n, 1, &begin, &end);
     for (size_t p = begin; p < end; p++) {
@@ -250,7 +250,7 @@ static void combine(const struct qr_step *s, const float *bias, float *out,
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
     const struct qr_moe_config *c = &m->config->moe;
-    const size_t width = m->config->hidden_size;
+    const size_t width = qr_expert_width(m->config);
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
@@ -262,12 +262,37 @@ static void combine(const struct qr_step *s, const float *bias, float *out,
                                  b->in + b->places[i] * width, width);
         if (bias)
             m->kernels->axpy(sum, 1, bias, width);
-        if (b->shared)
-            m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
-                             b->shared + r * width, width);
+    }
+}
+
+/* Adds the output of the shared experts to the thread's rows. */
+static void add_shared(const struct qr_step *s, float *out, const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_moe_config *c = &m->config->moe;
+    const size_t width = m->config->hidden_size;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; b->shared && r < end; r++) {
+        float *sum = out + r * width;
+        m->kernels->axpy(sum, c->shared_gate ? 1 / (1 + expf(-b->shared_gate[r])) : 1,
+                         b->shared + r * width, width);
         if (c->average_shared)
             m->kernels->scale(sum, 0.5f, width);
     }
+}
+
+/* Projects what the experts read, or their sum. Ends with a barrier. */
+static void project_latent(const struct qr_step *s, uint32_t i, enum qr_weight_role role,
+                           const float *src, float *out, const struct quire_team *team)
+{
+    const struct qr_packed *w = s->ctx->model->layers[i].mat[role];
+    const struct qr_projection p = { w, NULL, out, { role, i, 0 } };
+    struct qr_act act;
+    qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
+    qr_project(s, &act, &p, 1, team);
+    quire_team_barrier(team);
 }
 
 void qr_moe_keep_router_input(const struct qr_step *s, const struct quire_team *team)
@@ -301,7 +326,9 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     run_routers(s, layer, router_src, team);
     quire_team_barrier(team);
     assign_experts(s, layer, team);
-    gather_inputs(s, src, team);
+    if (b->latent)
+        project_latent(s, i, QR_W_EXPERT_LATENT_IN, src, b->latent, team);
+    gather_inputs(s, b->latent ? b->latent : src, team);
     const struct qr_packed *up = layer->experts[QR_W_EXPERT_UP][0],
                            *down = layer->experts[QR_W_EXPERT_DOWN][0];
     const struct qr_packed *gate =
@@ -323,6 +350,11 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     qr_adapter_experts_down(s, &down_site, 1, inner, down->k, team);
     for_panels(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
     quire_team_barrier(team);
-    combine(s, layer->vec[QR_W_EXPERT_SUM_BIAS], out, team);
+    combine(s, layer->vec[QR_W_EXPERT_SUM_BIAS], b->latent ? b->latent : out, team);
+    if (b->latent) {
+        quire_team_barrier(team);
+        project_latent(s, i, QR_W_EXPERT_LATENT_OUT, b->latent, out, team);
+    }
+    add_shared(s, out, team);
     quire_team_barrier(team);
 }

@@ -17,7 +17,8 @@ struct qr_moe_buffers {
     uint32_t *assignments;      /* of each place */
     uint32_t *starts;           /* [n_experts + 1] first place of each expert */
     uint32_t *used;   /* [1 + n_experts] number of experts with weights and rows, and these */
-    float *in;        /* [hidden] inputs, later outputs */
+    float *in;        /* [hidden or latent] inputs, later outputs */
+    float *latent;    /* [max_rows][latent] what the experts read, later their sum; NULL: hidden */
     float *gate, *up; /* [expert ffn] */
     float *router_in; /* [max_rows][hidden]; NULL where the router reads what the experts read */
     float *router_state, *router_a, *router_b; /* [max_rows][router hidden]; NULL without */

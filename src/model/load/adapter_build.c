@@ -197,6 +197,8 @@ static bool can_adapt(enum qr_weight_role role)
     case QR_W_EXPERT_GATE:
     case QR_W_EXPERT_UP:
     case QR_W_EXPERT_DOWN:
+    case QR_W_EXPERT_LATENT_IN:
+    case QR_W_EXPERT_LATENT_OUT:
     case QR_W_SHARED_ROUTER:
     case QR_W_SHARED_GATE:
     case QR_W_SHARED_UP:

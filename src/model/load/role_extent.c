@@ -117,6 +117,10 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return (q + k) * c->conv_attention.channel_taps;
     case HEAD_TAPS:
         return (uint64_t)l->head_dim * c->conv_attention.head_taps;
+    case EXPERT_IO:
+        return qr_expert_width(c);
+    case LATENT:
+        return c->moe.latent_size;
     case ROUTER_HIDDEN:
         return c->moe.router_hidden;
     case ROUTER_COLS:

@@ -51,6 +51,8 @@ enum qr_role_extent {
     COMPRESS_SERIES,
     COMPRESS_RATE,
     EXPERTS_USED,
+    EXPERT_IO,
+    LATENT,
     ONE,
     LABELS,
     PLE,

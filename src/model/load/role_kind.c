@@ -48,6 +48,8 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_FFN_DOWN:
     case QR_W_FFN_Z:
     case QR_W_ROUTER:
+    case QR_W_EXPERT_LATENT_IN:
+    case QR_W_EXPERT_LATENT_OUT:
     case QR_W_ROUTER_IN:
     case QR_W_ROUTER_FC1:
     case QR_W_ROUTER_FC2:

@@ -90,6 +90,9 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
     case QR_W_EXPERT_UP_BIAS:
     case QR_W_EXPERT_DOWN_BIAS:
         return required_if(moe && m->expert_bias);
+    case QR_W_EXPERT_LATENT_IN:
+    case QR_W_EXPERT_LATENT_OUT:
+        return required_if(moe && m->latent_size);
     case QR_W_EXPERT_SUM_BIAS:
         return required_if(moe && m->sum_bias);
     case QR_W_SHARED_GATE:
