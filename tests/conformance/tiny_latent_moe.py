@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nemotron 3 Super: experts in a latent space.
 
-As tiny_models.py: writes a model of attention layers and layers of experts as a Hugging Face folder and as a GGUF file,
-computes its logits in double precision, and checks both with quire-eval.
+As tiny_models.py: writes a model of attention layers and layers of experts as a Hugging Face folder, there with a head
+of multi-token prediction, and as a GGUF file, computes its logits in double precision, and checks both with quire-eval.
 
 usage: tiny_latent_moe.py QUIRE_EVAL
 """
@@ -22,7 +22,7 @@ from tiny_models import GGUF_ARRAY, GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32
 
 VOCAB, HIDDEN, LATENT, HEADS, KV_HEADS, HEAD = 48, 32, 16, 4, 2, 8
 EXPERTS, TOP_K, EXPERT_FFN, SHARED_FFN, SCALE, EPS = 8, 3, 24, 40, 2.5, 1e-5
-PATTERN = "*E*E"
+PATTERN, MTP_PATTERN = "*E*E", "*E"
 PROMPTS = (7, 33)
 tiny.HEADS, tiny.KV_HEADS, tiny.HEAD = HEADS, KV_HEADS, HEAD
 
@@ -34,24 +34,33 @@ class Super:
         add("backbone.embeddings.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
         add("backbone.norm_f.weight", "output_norm.weight", [HIDDEN], 1, 0.5)
         add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
-        for i, kind in enumerate(PATTERN):
-            hf, blk = f"backbone.layers.{i}.", f"blk.{i}."
-            add(f"{hf}norm.weight", f"{blk}attn_norm.weight", [HIDDEN], 1, 0.5)
+        for name in ("0.enorm", "0.hnorm", "1.final_layernorm"):
+            add(f"mtp.layers.{name}.weight", None, [HIDDEN], 1, 0.5)
+        add("mtp.layers.0.eh_proj.weight", None, [HIDDEN, 2 * HIDDEN])
+        self.add_layers("backbone.layers.", PATTERN, lambda i, name: f"blk.{i}.{name}")
+        self.add_layers("mtp.layers.", MTP_PATTERN, lambda i, name: None)
+
+    def add_layers(self, prefix, pattern, gguf):
+        add = self.w.add
+        for i, kind in enumerate(pattern):
+            hf = f"{prefix}{i}."
+            add(f"{hf}norm.weight", gguf(i, "attn_norm.weight"), [HIDDEN], 1, 0.5)
             hf += "mixer."
             if kind == "*":
                 for part, name, rows, cols in (("q", "q", HEADS * HEAD, HIDDEN), ("k", "k", KV_HEADS * HEAD, HIDDEN),
                                                ("v", "v", KV_HEADS * HEAD, HIDDEN), ("o", "output", HIDDEN, HEADS * HEAD)):
-                    add(f"{hf}{part}_proj.weight", f"{blk}attn_{name}.weight", [rows, cols])
+                    add(f"{hf}{part}_proj.weight", gguf(i, f"attn_{name}.weight"), [rows, cols])
                 continue
-            add(f"{hf}gate.weight", f"{blk}ffn_gate_inp.weight", [EXPERTS, HIDDEN])
-            add(f"{hf}gate.e_score_correction_bias", f"{blk}exp_probs_b.bias", [EXPERTS], 0, 0.3)
-            add(f"{hf}fc1_latent_proj.weight", f"{blk}ffn_latent_down.weight", [LATENT, HIDDEN])
-            add(f"{hf}fc2_latent_proj.weight", f"{blk}ffn_latent_up.weight", [HIDDEN, LATENT])
+            add(f"{hf}gate.weight", gguf(i, "ffn_gate_inp.weight"), [EXPERTS, HIDDEN])
+            add(f"{hf}gate.e_score_correction_bias", gguf(i, "exp_probs_b.bias"), [EXPERTS], 0, 0.3)
+            add(f"{hf}fc1_latent_proj.weight", gguf(i, "ffn_latent_down.weight"), [LATENT, HIDDEN])
+            add(f"{hf}fc2_latent_proj.weight", gguf(i, "ffn_latent_up.weight"), [HIDDEN, LATENT])
             for e in range(EXPERTS):
-                add(f"{hf}experts.{e}.up_proj.weight", (f"{blk}ffn_up_exps.weight", EXPERTS), [EXPERT_FFN, LATENT])
-                add(f"{hf}experts.{e}.down_proj.weight", (f"{blk}ffn_down_exps.weight", EXPERTS), [LATENT, EXPERT_FFN])
-            add(f"{hf}shared_experts.up_proj.weight", f"{blk}ffn_up_shexp.weight", [SHARED_FFN, HIDDEN])
-            add(f"{hf}shared_experts.down_proj.weight", f"{blk}ffn_down_shexp.weight", [HIDDEN, SHARED_FFN])
+                for part, shape in (("up", [EXPERT_FFN, LATENT]), ("down", [LATENT, EXPERT_FFN])):
+                    stack = gguf(i, f"ffn_{part}_exps.weight")
+                    add(f"{hf}experts.{e}.{part}_proj.weight", stack and (stack, EXPERTS), shape)
+            add(f"{hf}shared_experts.up_proj.weight", gguf(i, "ffn_up_shexp.weight"), [SHARED_FFN, HIDDEN])
+            add(f"{hf}shared_experts.down_proj.weight", gguf(i, "ffn_down_shexp.weight"), [HIDDEN, SHARED_FFN])
 
     # ---- The forward pass
 
@@ -73,15 +82,26 @@ class Super:
         outs = [[SCALE * scores[e] / total * y for y in self.network(f"{hf}experts.{e}.", latent)] for e in chosen]
         return tiny.add(self.apply(f"{hf}fc2_latent_proj", tiny.add(*outs)), self.network(f"{hf}shared_experts.", x))
 
-    def logits(self, ids):
-        xs = [self.w.matrix("backbone.embeddings.weight")[i] for i in ids]
-        for i, kind in enumerate(PATTERN):
-            hf = f"backbone.layers.{i}."
+    def layers(self, prefix, pattern, xs):
+        for i, kind in enumerate(pattern):
+            hf = f"{prefix}{i}."
             normed = [tiny.rms_norm(x, self.w.vector(f"{hf}norm.weight")) for x in xs]
             outs = self.attention(f"{hf}mixer.", normed) if kind == "*" else [
                 self.experts(f"{hf}mixer.", x) for x in normed]
             xs = [tiny.add(x, y) for x, y in zip(xs, outs)]
-        return [self.apply("lm_head", tiny.rms_norm(x, self.w.vector("backbone.norm_f.weight"))) for x in xs]
+        return xs
+
+    def norm(self, name, x):
+        return tiny.rms_norm(x, self.w.vector(f"{name}.weight"))
+
+    def logits(self, ids):
+        """those of the model and of its head"""
+        table = self.w.matrix("backbone.embeddings.weight")
+        states = [self.norm("backbone.norm_f", x) for x in self.layers("backbone.layers.", PATTERN, [table[i] for i in ids])]
+        xs = [self.apply("mtp.layers.0.eh_proj", self.norm("mtp.layers.0.enorm", table[i]) + self.norm("mtp.layers.0.hnorm", h))
+              for i, h in zip(ids[1:], states)]
+        xs = [self.norm("mtp.layers.1.final_layernorm", x) for x in self.layers("mtp.layers.", MTP_PATTERN, xs)]
+        return tuple([self.apply("lm_head", x) for x in rows] for rows in (states, xs))
 
     # ---- Files
 
@@ -94,16 +114,20 @@ class Super:
                   "routed_scaling_factor": SCALE, "n_group": 1, "topk_group": 1, "layer_norm_epsilon": EPS,
                   "mamba_num_heads": 4, "mamba_head_dim": 8, "n_groups": 2, "ssm_state_size": 8, "conv_kernel": 4,
                   "max_position_embeddings": 256, "tie_word_embeddings": False, "num_nextn_predict_layers": 1,
-                  "mtp_hybrid_override_pattern": "*E"}
+                  "mtp_hybrid_override_pattern": MTP_PATTERN}
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         tiny.write_safetensors(f"{folder}/model.safetensors", {
             hf: ("F32", shape, tiny.pack_f32(values)) for hf, (_, shape, values) in self.w.tensors.items()})
+
+    def write_golden(self, folder, gguf):
+        """the GGUF file has no head: converters of the family leave it out"""
         rng, golden = random.Random(1), {}
         for n in PROMPTS:
             ids = [rng.randrange(VOCAB) for _ in range(n)]
             golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
-            golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(tiny.pack_f32(r) for r in self.logits(ids)))
+            for name, rows in zip(("logits",) if gguf else ("logits", "mtp_logits"), self.logits(ids)):
+                golden[f"{name}.{n}"] = ("F32", [len(rows), VOCAB], b"".join(tiny.pack_f32(r) for r in rows))
         tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
     def write_gguf(self, path):
@@ -126,12 +150,14 @@ class Super:
 def main():
     failed = 0
     with tempfile.TemporaryDirectory() as scratch:
-        folder, model = f"{scratch}/super", Super()
-        os.mkdir(folder)
+        folder, gguf, model = f"{scratch}/super", f"{scratch}/super-gguf", Super()
+        for path in (folder, gguf):
+            os.mkdir(path)
+            model.write_golden(path, path == gguf)
         model.write_folder(folder)
-        model.write_gguf(f"{folder}/model.gguf")
-        for arguments in ([], ["--threads", "3", "--chunk", "5"], ["--gguf", f"{folder}/model.gguf"]):
-            failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", *arguments, folder])
+        model.write_gguf(f"{gguf}/model.gguf")
+        for arguments in ([folder], ["--threads", "3", "--chunk", "5", folder], ["--gguf", f"{gguf}/model.gguf", gguf]):
+            failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", *arguments])
     return 1 if failed else 0
 
 

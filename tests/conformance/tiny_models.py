@@ -293,9 +293,11 @@ def gguf_value(kind, v):
 
 
 def gguf_tensors(w):
-    """Head norms become one tensor [heads][head size]."""
+    """Head norms become one tensor [heads][head size]; tensors without a name are not in the file."""
     out = {}
     for gguf, shape, values in w.tensors.values():
+        if gguf is None:
+            continue
         if isinstance(gguf, tuple):
             name, n = gguf
             out[name] = ([n] + shape, out.get(name, (0, []))[1] + values)

@@ -140,13 +140,15 @@ static quire_status select_head(const char *family, bool gguf, const char *mixer
 {
     *c = (struct qr_model_config){ .n_layers = (uint32_t)strlen(mixers),
                                    .n_mtp_layers = n_heads,
+                                   .moe.n_experts = 4,
                                    .layers = layers };
     snprintf(c->arch, sizeof c->arch, "%s", family);
     for (uint32_t i = 0; i < c->n_layers; i++)
         layers[i] = (struct qr_layer_config){
             .mixer = (uint8_t)(mixers[i] == 'a' ? QR_MIXER_ATTENTION : QR_MIXER_RECURRENT),
             .n_heads = i + 1,
-            .kv_source = i
+            .kv_source = i,
+            .no_ffn = true
         };
     return qr_model_config_select_mtp(c, qr_arch_by_name(family), gguf, err);
 }
@@ -160,6 +162,10 @@ static void test_mtp(void **state)
     assert_status(QUIRE_OK, select_head("qwen3_5", false, "arar", 0, layers, &c, &err));
     assert_true(c.mtp.in_use && c.mtp.layer == 0 && c.n_layers == 1);
     assert_true(layers[0].n_heads == 3 && layers[0].kv_source == 0);
+    assert_true(layers[0].no_ffn && !layers[0].moe);
+    /* a head of two layers, of which the second has experts */
+    assert_status(QUIRE_OK, select_head("nemotron_h", false, "rar", 0, layers, &c, &err));
+    assert_true(layers[0].n_heads == 2 && !layers[0].no_ffn && layers[0].moe);
     assert_status(QUIRE_OK, select_head("qwen3_5", true, "arr", 1, layers, &c, &err));
     assert_true(c.mtp.layer == 3 && layers[0].n_heads == 1);
     assert_status(QUIRE_E_UNSUPPORTED, select_head("qwen3_5", false, "rrr", 0, layers, &c, &err));

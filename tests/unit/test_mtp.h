@@ -8,19 +8,24 @@
 struct family {
     const char *golden, *type, *as; /* folder; its model_type, and the one to write */
     const char *from, *layer;       /* prefix of the layer that is copied, and of the head's */
+    const char *ffn_from, *ffn;     /* the same of the network, if it is a layer of its own */
     const char *embd, *hidden, *proj, *norm; /* behind `layer`, or whole names with a leading '=' */
     uint64_t inputs;                         /* hidden size */
 };
 static const struct family families[] = {
-    { "qwen2", "qwen2", "mimo", "model.layers.2.", "model.mtp_layers.0.", "token_layernorm.weight",
-      "hidden_layernorm.weight", "input_proj.weight", "final_layernorm.weight", 64 },
-    { "deepseek_v3", "deepseek_v3", "deepseek_v3", "model.layers.2.", "model.layers.3.",
+    { "qwen2", "qwen2", "mimo", "model.layers.2.", "model.mtp_layers.0.", NULL, NULL,
+      "token_layernorm.weight", "hidden_layernorm.weight", "input_proj.weight",
+      "final_layernorm.weight", 64 },
+    { "deepseek_v3", "deepseek_v3", "deepseek_v3", "model.layers.2.", "model.layers.3.", NULL, NULL,
       "enorm.weight", "hnorm.weight", "eh_proj.weight", "shared_head.norm.weight", 64 },
-    { "qwen3_5_text", "qwen3_5_text", "qwen3_5_text", "model.layers.3.", "mtp.layers.0.",
-      "=mtp.pre_fc_norm_embedding.weight", "=mtp.pre_fc_norm_hidden.weight", "=mtp.fc.weight",
+    { "qwen3_5_text", "qwen3_5_text", "qwen3_5_text", "model.layers.3.", "mtp.layers.0.", NULL,
+      NULL, "=mtp.pre_fc_norm_embedding.weight", "=mtp.pre_fc_norm_hidden.weight", "=mtp.fc.weight",
       "=mtp.norm.weight", 64 },
+    { "nemotron_h_moe", "nemotron_h", "nemotron_h", "backbone.layers.3.", "mtp.layers.0.",
+      "backbone.layers.4.", "mtp.layers.1.", "enorm.weight", "hnorm.weight", "eh_proj.weight",
+      "=mtp.layers.1.final_layernorm.weight", 64 },
 };
-enum { MIMO, DEEPSEEK, QWEN, N_FAMILIES };
+enum { MIMO, DEEPSEEK, QWEN, NEMOTRON, N_FAMILIES };
 
 static uint32_t seed;
 
@@ -79,6 +84,8 @@ static inline void read_family(struct folder *f, const struct family *of)
     replace(f->config, 1 << 16, from, to);
     narrow_output(f);
     copy_layer(f, of->from, of->layer);
+    if (of->ffn)
+        copy_layer(f, of->ffn_from, of->ffn);
     add_random(f, of, of->embd, 0, of->inputs, 1, 0.2f);
     add_random(f, of, of->hidden, 0, of->inputs, 1, 0.2f);
     add_random(f, of, of->proj, of->inputs, 2 * of->inputs, 0, 0.4f);

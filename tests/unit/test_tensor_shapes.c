@@ -228,13 +228,17 @@ static void unused_by_heads(void **state)
 {
     (void)state;
     static const struct {
+        int family;
         const char *tensor;
         quire_status status;
     } cases[] = {
-        { "model.layers.3.embed_tokens.weight", QUIRE_OK },
-        { "model.layers.3.shared_head.head.weight", QUIRE_OK },
-        { "model.layers.3.mystery.weight", QUIRE_E_UNSUPPORTED },
-        { "model.layers.1.mystery.weight", QUIRE_OK }, /* of the model */
+        { DEEPSEEK, "model.layers.3.embed_tokens.weight", QUIRE_OK },
+        { DEEPSEEK, "model.layers.3.shared_head.head.weight", QUIRE_OK },
+        { DEEPSEEK, "model.layers.3.mystery.weight", QUIRE_E_UNSUPPORTED },
+        { DEEPSEEK, "model.layers.1.mystery.weight", QUIRE_OK }, /* of the model */
+        { QWEN, "mtp.layers.0.mystery.weight", QUIRE_E_UNSUPPORTED },
+        { NEMOTRON, "mtp.layers.1.mystery.weight", QUIRE_E_UNSUPPORTED },
+        { NEMOTRON, "mtp.layers.2.mystery.weight", QUIRE_OK }, /* of another head */
     };
     if (!need_shared())
         skip();
@@ -242,7 +246,7 @@ static void unused_by_heads(void **state)
         struct folder head;
         struct qr_weights *w;
         struct quire_error err = QUIRE_ERROR_INIT;
-        read_family(&head, &families[DEEPSEEK]);
+        read_family(&head, &families[cases[i].family]);
         add(&head, cases[i].tensor, 320, 64);
         write_folder(&head, none, none);
         const quire_status s = open_weights(true, &w, &err);

@@ -225,6 +225,9 @@ struct qr_arch {
     const char *hf_mtp_layers;
     bool mtp_hidden_first; /* see qr_mtp_config */
     bool mtp_full_rope;    /* layers of the heads have RoPE and no window */
+    /* a head is two layers of the file, attention and feed-forward network; hf_mtp_names has all
+     * its names */
+    bool mtp_layer_pairs;
 
     /* GGUF files */
     enum qr_window_rule gguf_window; /* if the file has no sliding_window_pattern */

@@ -220,6 +220,9 @@ void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expe
         } else if (p[0] == '%' && p[1] == 'H') {
             number = layer / 2;
             used = 1;
+        } else if (p[0] == '%' && p[1] == 'N') {
+            number = layer + 1;
+            used = 1;
         } else if (p[0] == '%' && p[1] == 'P') {
             number = layer % 2;
         } else {

@@ -57,9 +57,10 @@ enum qr_slice {
 
 /* Maps a role to a tensor name. In the pattern the first %u stands for the layer, the second for
  * the expert. Where a layer of the file is a pair of layers, %H and %P stand for layer / 2 and
- * layer % 2, and %u for the expert; a pattern with %H alone is of the first layer of the pair. The
- * pattern of a stack without a number of experts names one tensor [experts][...]. A list may
- * contain several rules for a role; they are tried in order. */
+ * layer % 2, and %u for the expert; a pattern with %H alone is of the first layer of the pair.
+ * Where a layer is two layers of the file, %N stands for the second, layer + 1, and %u for the
+ * expert. The pattern of a stack without a number of experts names one tensor [experts][...]. A
+ * list may contain several rules for a role; they are tried in order. */
 struct qr_name_rule {
     enum qr_weight_role role;
     unsigned slice; /* enum qr_slice */
@@ -90,7 +91,8 @@ enum { QR_NAME_MAX = 128 };
 void qr_rule_name(const struct qr_name_rule *rule, uint32_t layer, uint32_t expert,
                   char name[QR_NAME_MAX]);
 
-/* Whether the rule names this tensor; gets the numbers in its name, 0 where it has none. */
+/* Whether the rule, without %N, names this tensor; gets the numbers in its name, 0 where it has
+ * none. */
 bool qr_rule_match(const struct qr_name_rule *rule, const char *name, uint32_t *layer,
                    uint32_t *expert);
 

@@ -52,7 +52,7 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "moe_shared_expert_overlap", NULL },
     { "num_logits_to_keep", NULL },
     { "expand", NULL },                /* heads times head size count */
-    { "mtp_layers_block_type", NULL }, /* further layers, which are not computed */
+    { "mtp_layers_block_type", NULL }, /* of the head of MTP, as its tensors say, too */
     { "mtp_hybrid_override_pattern", NULL },
     { "keep_mtp_spec_in_bf16", NULL },
     { 0 },
@@ -83,6 +83,39 @@ static const struct qr_name_rule names[] = {
     { QR_W_SHARED_DOWN, QR_SLICE_ALL, L "mixer.shared_experts.down_proj.weight" },
     { 0 },
 };
+#undef L
+
+/* A head is a layer of attention and one of experts. */
+#define A "mtp.layers.%u."
+#define F "mtp.layers.%N."
+static const struct qr_name_rule mtp_names[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, A "enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, A "hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, A "eh_proj.weight" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, A "norm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, A "mixer.q_proj.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, A "mixer.k_proj.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, A "mixer.v_proj.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, A "mixer.o_proj.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, F "norm.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, F "mixer.up_proj.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, F "mixer.down_proj.weight" },
+    { QR_W_ROUTER, QR_SLICE_ALL, F "mixer.gate.weight" },
+    { QR_W_ROUTER_CORRECTION, QR_SLICE_ALL, F "mixer.gate.e_score_correction_bias" },
+    { QR_W_EXPERT_UP, QR_SLICE_ALL, F "mixer.experts.%u.up_proj.weight" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, F "mixer.experts.%u.down_proj.weight" },
+    { QR_W_EXPERT_UP, QR_SLICE_ALL, F "mixer.experts.up_proj" },
+    { QR_W_EXPERT_DOWN, QR_SLICE_ALL, F "mixer.experts.down_proj" },
+    { QR_W_EXPERT_LATENT_IN, QR_SLICE_ALL, F "mixer.fc1_latent_proj.weight" },
+    { QR_W_EXPERT_LATENT_OUT, QR_SLICE_ALL, F "mixer.fc2_latent_proj.weight" },
+    { QR_W_SHARED_UP, QR_SLICE_ALL, F "mixer.shared_experts.up_proj.weight" },
+    { QR_W_SHARED_DOWN, QR_SLICE_ALL, F "mixer.shared_experts.down_proj.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, F "final_layernorm.weight" },
+    { 0 },
+};
+#undef A
+#undef F
+
 static const struct qr_name_rule gguf_names[] = {
     QR_NAMES_GGUF_MAMBA2,
     { QR_W_FFN_NORM, QR_SLICE_ALL, "blk.%u.attn_norm.weight" },
@@ -123,6 +156,9 @@ const struct qr_arch qr_arch_nemotron_h = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .hf_mtp_names = mtp_names,
+    .hf_mtp_layers = "mtp.layers.",
+    .mtp_layer_pairs = true,
     .gguf_norm = QR_NORM_RMS,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,

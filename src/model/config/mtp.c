@@ -21,9 +21,11 @@ quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struc
     if (last == 0)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "family %s: no layer has attention alone",
                        cfg->arch);
-    const bool moe = cfg->layers[cfg->n_layers - 1].moe;
+    const bool pair = arch->mtp_layer_pairs,
+               moe = pair ? cfg->moe.n_experts > 0 : cfg->layers[cfg->n_layers - 1].moe;
     cfg->layers[0] = cfg->layers[last - 1];
     cfg->layers[0].moe = moe;
+    cfg->layers[0].no_ffn = cfg->layers[0].no_ffn && !pair;
     cfg->layers[0].kv_source = 0;
     if (arch->mtp_full_rope)
         cfg->layers[0].window = cfg->layers[0].rope = 0;

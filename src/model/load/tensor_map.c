@@ -118,6 +118,7 @@ static quire_status check_type(const struct qr_source_tensor *t, bool vector,
 static bool tensor_per_expert(const struct qr_name_rule *r)
 {
     const char *number = strstr(r->pattern, "%H");
+    number = number ? number : strstr(r->pattern, "%N");
     number = number ? number : strstr(r->pattern, "%u");
     if (!number || !qr_role_is_stack(r->role))
         return false;
@@ -337,16 +338,31 @@ static bool is_mtp(const struct qr_weights *w, const char *name)
            strtoul(name + n, NULL, 10) - w->config.n_layers < w->config.n_mtp_layers;
 }
 
-/* Whether a head of multi-token prediction accounts for the tensor: tensors of the model, and the
- * head's copies of its embedding and output matrix, which are equal. */
+/* Whether a head of multi-token prediction accounts for a tensor without a role: those of the model
+ * and of other heads, and the head's copies of the embedding and the output matrix, which are
+ * equal. */
 static bool is_known_to_mtp(const struct qr_weights *w, const char *name)
 {
     static const char *const copies[] = { "*.embed_tokens.weight", "*.shared_head.head.weight",
                                           "*.shared_head_head.weight", NULL };
-    char own[64];
     const char *layers = w->gguf ? "blk." : w->arch->hf_mtp_layers;
-    snprintf(own, sizeof own, "%.40s%u.", layers ? layers : "model.layers.", w->config.mtp.layer);
-    return w->config.mtp.in_use && (strncmp(name, own, strlen(own)) != 0 || in_list(copies, name));
+    const uint32_t first = w->config.mtp.layer, n = w->arch->mtp_layer_pairs ? 2 : 1;
+    for (uint32_t i = first; i < first + n; i++) {
+        char own[64];
+        snprintf(own, sizeof own, "%.40s%u.", layers ? layers : "model.layers.", i);
+        if (strncmp(name, own, strlen(own)) == 0)
+            return in_list(copies, name);
+    }
+    return true;
+}
+
+/* Whether a tensor without a role is no part of what is loaded, the model or a head. Families may
+ * ignore the tensors of heads only where they load none. */
+static bool is_elsewhere(const struct qr_weights *w, const char *name)
+{
+    if (w->config.mtp.in_use)
+        return is_known_to_mtp(w, name);
+    return in_list(w->arch->ignored_tensors, name) || is_mtp(w, name);
 }
 
 /* Whether the tensor belongs to an expert that returns its input; writers store unused weights. */
@@ -368,9 +384,8 @@ static quire_status report_unused(const struct qr_weights *w, const uint8_t *use
     for (size_t i = 0; i < qr_weights_source_count(w); i++) {
         struct qr_source_tensor t;
         qr_weights_source_tensor(w, i, &t);
-        if (!used[i] && !in_list(ignored, t.name) && !in_list(w->arch->ignored_tensors, t.name) &&
-            !is_mtp(w, t.name) && !is_known_to_mtp(w, t.name) && !is_identity_expert(w, t.name) &&
-            !qr_is_kv_scale(t.name))
+        if (!used[i] && !in_list(ignored, t.name) && !is_elsewhere(w, t.name) &&
+            !is_identity_expert(w, t.name) && !qr_is_kv_scale(t.name))
             QR_TRY(qr_unknown_report(policy, err,
                                      "tensor %.80s does not belong to a model of family %s as its "
                                      "configuration describes it",

@@ -120,7 +120,6 @@ static quire_status read_quantized_column(const struct qr_weights *w,
     enum { CHUNK = 256 }; /* elements; a multiple of every type's block */
     const struct qr_weight_type_info *info = qr_weight_type_info(weight->stored_type);
     const uint64_t base = weight->first_byte + column * weight->column_bytes;
-    const float scale = source_scale(w, weight);
     uint8_t raw[CHUNK * sizeof(float)];
     float values[CHUNK];
     for (uint64_t at = row - row % CHUNK; at < row + n; at += CHUNK) {
@@ -128,6 +127,7 @@ static quire_status read_quantized_column(const struct qr_weights *w,
         const uint64_t begin = at / info->block_elems * info->block_bytes;
         QR_TRY(qr_weights_read_source(w, weight->tensor, base + begin,
                                       count / info->block_elems * info->block_bytes, raw, err));
+        const float scale = source_scale(w, weight); /* the source was there to be read */
         qr_weight_dequantize((enum qr_weight_type)weight->stored_type, raw, (size_t)count, values);
         for (uint64_t i = at < row ? row - at : 0; i < count && at + i < row + n; i++) {
             const float value = values[i] * scale;
