@@ -348,7 +348,9 @@ class Model:
                 ("embedding_length", GGUF_U32, HIDDEN), ("feed_forward_length", GGUF_U32, FFN),
                 ("attention.head_count", GGUF_U32, HEADS), ("attention.head_count_kv", GGUF_U32, KV_HEADS),
                 ("rope.freq_base", GGUF_F32, self.theta), ("rope.dimension_count", GGUF_U32, self.rope_dim),
-                (norm, GGUF_F32, EPS)] + self.keys
+                (norm, GGUF_F32, EPS)]
+        own = [k for k, _, _ in self.keys]
+        keys = [k for k in keys if k[0] not in own] + self.keys
         keys = [("general.architecture", GGUF_STR, self.gguf)] + [(f"{self.gguf}.{k}", t, v) for k, t, v in keys]
         stored = tiny.Weights(0)
         for hf, (gguf, shape, values) in self.w.tensors.items():

@@ -106,7 +106,7 @@ def attend(queries, keys, values, position, window, slopes=None):
     out = []
     first = max(0, position - window + 1) if window else 0
     for h, q in enumerate(queries):
-        g = h // (HEADS // KV_HEADS)
+        g = h // (len(queries) // len(keys[0]))
         slope = slopes[h] if slopes else 0
         scores = [sum(a * b for a, b in zip(q, keys[j][g])) / math.sqrt(HEAD) - slope * (position - j)
                   for j in range(first, position + 1)]

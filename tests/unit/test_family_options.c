@@ -206,6 +206,44 @@ static void test_loops(void **state)
     bad(MODEL("nanbeige", ",\"qk_layernorm\":true"), QUIRE_E_UNSUPPORTED, "qk_layernorm = true");
 }
 
+/* Four layers; `last` is the last one. */
+#define NAS(last)                                                                                  \
+    MODEL("nemotron-nas",                                                                          \
+          ",\"block_configs\":[{\"attention\":{\"n_heads_in_group\":2,\"sparsify\":null},"         \
+          "\"ffn\":{\"ffn_mult\":6.1}},{\"attention\":{\"no_op\":true},\"ffn\":{\"ffn_mult\":1,"   \
+          "\"replace_with_linear\":false}},{\"attention\":{\"n_heads_in_group\":4},"               \
+          "\"ffn\":{\"no_op\":true}}," last "]")
+#define NAS_ATTENTION(keys) NAS("{\"attention\":{" keys "},\"ffn\":{\"ffn_mult\":1}}")
+#define NAS_FFN(keys)       NAS("{\"attention\":{\"n_heads_in_group\":1},\"ffn\":{" keys "}}")
+
+static void test_block_configs(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(NAS_FFN("\"ffn_mult\":null,\"no_op\":true"));
+    const struct qr_layer_config *l = c.layers;
+    assert_true(l[0].mixer == QR_MIXER_ATTENTION && l[0].n_kv_heads == 2 && !l[0].no_ffn);
+    assert_true(l[1].mixer == QR_MIXER_NONE && l[1].ffn_size == 256 && !l[1].no_ffn);
+    assert_true(l[2].n_kv_heads == 1 && l[2].no_ffn && l[3].n_kv_heads == 4 && l[3].no_ffn);
+    assert_int_equal(l[0].ffn_size, 512); /* 2 * 6.1 * 64 / 3 = 260 */
+    qr_model_config_free(&c);
+    bad(MODEL("nemotron-nas", ""), QUIRE_E_FORMAT, "block_configs must list 4 layers");
+    bad(MODEL("nemotron-nas", ",\"block_configs\":[{}]"), QUIRE_E_FORMAT, "must list 4 layers");
+    bad(MODEL("llama", ",\"block_configs\":[{}]"), QUIRE_E_UNSUPPORTED, "block_configs");
+    bad(NAS("7"), QUIRE_E_FORMAT, "block_configs[3].attention must be an object");
+    bad(NAS("{\"attention\":{\"no_op\":true}}"), QUIRE_E_FORMAT, "block_configs[3].ffn must be an");
+    bad(NAS_ATTENTION(""), QUIRE_E_FORMAT, "[3].attention.n_heads_in_group must be a positive");
+    bad(NAS_ATTENTION("\"n_heads_in_group\":3"), QUIRE_E_FORMAT, "is 3, with 4 heads");
+    bad(NAS_ATTENTION("\"n_heads_in_group\":8"), QUIRE_E_FORMAT, "is 8, with 4 heads");
+    bad(NAS_ATTENTION("\"n_heads_in_group\":1.5"), QUIRE_E_FORMAT, "is 1.5, with 4 heads");
+    bad(NAS_ATTENTION("\"n_heads_in_group\":true"), QUIRE_E_UNSUPPORTED, "n_heads_in_group is not");
+    bad(NAS_ATTENTION("\"no_op\":1"), QUIRE_E_UNSUPPORTED, "attention.no_op is not supported");
+    bad(NAS_ATTENTION("\"replace_with_linear\":true"), QUIRE_E_UNSUPPORTED,
+        "block_configs[3].attention.replace_with_linear is not supported");
+    bad(NAS_FFN(""), QUIRE_E_FORMAT, "[3].ffn.ffn_mult must be a positive number");
+    bad(NAS_FFN("\"ffn_mult\":1e300"), QUIRE_E_FORMAT, "ffn_mult is 1e+300, with a hidden size");
+    bad(NAS_FFN("\"ffn_mult\":1,\"sparsify\":[1]"), QUIRE_E_UNSUPPORTED, "[3].ffn.sparsify");
+}
+
 static void test_fixed_options(void **state)
 {
     (void)state;
@@ -274,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_cohere_experts),
         cmocka_unit_test(test_latent_experts),
         cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_block_configs),
         cmocka_unit_test(test_fixed_options),
         cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),

@@ -87,6 +87,29 @@ static void test_no_heads(void **state)
     assert_non_null(strstr(err.msg, "number of recurrent heads is 0"));
 }
 
+/* Layers without attention, without a network, and with a linear layer in place of attention. */
+static void test_sublayers(void **state)
+{
+    (void)state;
+    struct entry keys[] = {
+        { "deci.attention.head_count", QR_GGUF_ARRAY, 0, "0440" },
+        { "deci.attention.head_count_kv", QR_GGUF_ARRAY, 0, "0210" },
+        { "deci.feed_forward_length", QR_GGUF_ARRAY, 0, "8900" },
+        { "deci.attention.key_length", QR_GGUF_U32, 16, NULL },
+    };
+    struct qr_model_config c = good("deci", keys, 4);
+    const struct qr_layer_config *l = c.layers;
+    assert_true(l[0].mixer == QR_MIXER_NONE && !l[0].no_ffn && l[0].ffn_size == 8);
+    assert_true(l[1].mixer == QR_MIXER_ATTENTION && l[1].n_kv_heads == 2 && !l[1].no_ffn);
+    assert_true(l[2].mixer == QR_MIXER_ATTENTION && l[2].n_kv_heads == 1 && l[2].no_ffn);
+    assert_true(l[3].mixer == QR_MIXER_NONE && l[3].no_ffn);
+    qr_model_config_free(&c);
+    keys[1].text = "0200";
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_E_UNSUPPORTED, make_with_tensors("deci", keys, 4, NULL, 0, &c, &err));
+    assert_non_null(strstr(err.msg, "deci: layer 2 has 4 heads and no kv heads, a linear layer"));
+}
+
 static void test_scaling(void **state)
 {
     (void)state;
@@ -290,7 +313,7 @@ int main(void)
         cmocka_unit_test(test_scale),          cmocka_unit_test(test_norms),
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
         cmocka_unit_test(test_unknown),        cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_no_heads),
+        cmocka_unit_test(test_no_heads),       cmocka_unit_test(test_sublayers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

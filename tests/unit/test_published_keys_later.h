@@ -3,6 +3,12 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_LATER_H
 #define QR_TEST_PUBLISHED_KEYS_LATER_H
 
+#define NAS_BLOCK                                                                                  \
+    "{\"attention\":{\"n_heads_in_group\":4,\"no_op\":false,\"num_sink_tokens\":null,"             \
+    "\"replace_with_linear\":false,\"sparsify\":null,\"unshifted_sink\":false,"                    \
+    "\"use_prefill_window_in_sink_attention\":false,\"window_length\":null},"                      \
+    "\"ffn\":{\"ffn_mult\":5.25,\"no_op\":false,\"replace_with_linear\":false,\"sparsify\":null}}"
+
 static const struct {
     const char *type, *keys;
 } published_later[] = {
@@ -446,6 +452,13 @@ static const struct {
       "1e-05,\"rope_scaling\":null,\"rope_theta\":70000000,\"skip_loop_final_norm\":false,\"tie_"
       "word_e"
       "mbeddings\":false" },
+    { "nemotron-nas", /* Llama 3.3 Nemotron Super 49B v1.5, with four layers */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"block_configs\":[" NAS_BLOCK
+      "," NAS_BLOCK "," NAS_BLOCK "," NAS_BLOCK "],\"hidden_act\":\"silu\",\"initializer_"
+      "range\":0.02,\"mlp_bias\":false,\"pretraining_tp\":1,\"rms_norm_eps\":1e-05,\"rope_"
+      "scaling\":{\"factor\":16.0,\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_"
+      "max_position_embeddings\":8192,\"rope_type\":\"llama3\"},\"rope_theta\":500000.0,\"tie_word_"
+      "embeddings\":false,\"use_cache\":true" },
     { "PanguEmbedded", /* openPangu Embedded 7B */
       ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
       "0.0,\"tie_word_embeddings\":false" },

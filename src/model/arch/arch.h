@@ -81,8 +81,9 @@ struct qr_arch {
     bool layer_scale; /* see qr_model_config */
     /* tensors of the file decide about QR_QK_NORM_FULL, with biases, and second_post_norm */
     bool norms_by_tensors;
-    bool loops;     /* the layers run several times, if the file says so */
-    bool shared_kv; /* the last layers may read keys and values of earlier ones */
+    bool loops;              /* the layers run several times, if the file says so */
+    bool optional_sublayers; /* layers may lack attention, the feed-forward network, or both */
+    bool shared_kv;          /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
     bool altup;                /* several residual streams, LAuReL and sparse gates (Gemma 3n) */
     enum qr_hyper_kind hyper;  /* hyper-connections */

@@ -97,6 +97,7 @@
     X(nanochat)                                                                                    \
     X(nemotron)                                                                                    \
     X(nemotron_h)                                                                                  \
+    X(nemotron_nas)                                                                                \
     X(nomic_bert)                                                                                  \
     X(nomic_bert_moe)                                                                              \
     X(olmo)                                                                                        \

@@ -87,7 +87,7 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
         struct qr_layer_config *l = &cfg->layers[i];
         const uint32_t at = i < cfg->n_layers ? i : i - cfg->n_layers;
         QR_TRY(qr_gguf_source_layer_u32(s, "attention.head_count", at, 0, &l->n_heads));
-        if (l->n_heads == 0 && !s->arch->recurrent)
+        if (l->n_heads == 0 && !s->arch->recurrent && !s->arch->optional_sublayers)
             return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.attention.head_count is 0",
                            s->prefix);
         if (l->n_heads || qr_gguf_source_has(s, "attention.head_count_kv"))

@@ -99,6 +99,22 @@ static quire_status read_altup(const struct qr_gguf_source *s)
     return read_sparsity(s);
 }
 
+/* Layers without heads have no attention, those with a feed-forward size of 0 no network. */
+static quire_status read_sublayers(const struct qr_gguf_source *s)
+{
+    for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
+        struct qr_layer_config *l = &s->cfg->layers[i];
+        if (l->n_heads && !l->n_kv_heads)
+            return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                           "%s: layer %u has %u heads and no kv heads, a linear layer in the place "
+                           "of attention, which is not supported",
+                           s->prefix, i, l->n_heads);
+        l->mixer = (uint8_t)(l->n_heads ? QR_MIXER_ATTENTION : QR_MIXER_NONE);
+        l->no_ffn = l->ffn_size == 0;
+    }
+    return QUIRE_OK;
+}
+
 quire_status qr_gguf_read_layer_sizes(const struct qr_gguf_source *s)
 {
     if (s->arch->altup)
@@ -107,5 +123,7 @@ quire_status qr_gguf_read_layer_sizes(const struct qr_gguf_source *s)
         QR_TRY(read_global_heads(s));
     if (s->arch->shared_kv)
         QR_TRY(read_shared_kv(s));
+    if (s->arch->optional_sublayers)
+        QR_TRY(read_sublayers(s));
     return s->arch->per_layer_embeddings ? read_ple(s) : QUIRE_OK;
 }

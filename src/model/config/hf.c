@@ -42,6 +42,8 @@ static quire_status read_ffn_size(const struct qr_hf_source *h, uint32_t *ffn)
     if (h->arch->altup && qr_json_is_u32(qr_json_at(list, 0), ffn))
         return QUIRE_OK; /* a list: qr_hf_read_layer_sizes */
     QR_TRY(qr_hf_u32_opt(h, "intermediate_size", ffn, &has));
+    if (!has && h->arch->optional_sublayers)
+        return QUIRE_OK; /* by layer: qr_hf_read_layer_sizes */
     if (!has && !h->arch->hf_ffn_multiplier)
         return qr_hf_missing(h, "intermediate_size");
     if (!has && h->cfg->hidden_size > QR_CONFIG_MAX_HIDDEN)

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/hf_block_configs.h"
 #include "model/config/limits.h"
 #include <math.h>
 #include <stdlib.h>
@@ -177,5 +178,7 @@ quire_status qr_hf_read_layer_sizes(const struct qr_hf_source *h)
         QR_TRY(read_global_heads(h));
     if (h->arch->shared_kv)
         QR_TRY(read_shared_kv(h));
+    if (h->arch->optional_sublayers)
+        QR_TRY(qr_hf_read_block_configs(h));
     return h->arch->per_layer_embeddings ? read_ple(h) : QUIRE_OK;
 }
