@@ -30,8 +30,7 @@ enum qr_zeros_layout {
 /* One matrix, or a stack of them. Tensor numbers are those of the safetensors files. */
 struct qr_quantized_tensor {
     const char *name;
-    uint32_t
-        type; /* QR_WEIGHT_MXFP4, QR_WEIGHT_NVFP4 or one of the types from QR_WEIGHT_FIRST_HF on */
+    uint32_t type; /* QR_WEIGHT_MXFP4, NVFP4 or one of the types from QR_WEIGHT_FIRST_HF on */
     uint64_t rows, columns;
     uint64_t experts; /* matrices of rows x columns; 0: not a stack */
     enum qr_codes_layout codes_layout;
