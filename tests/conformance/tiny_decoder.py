@@ -84,6 +84,7 @@ class Model:
     mtp: a head of multi-token prediction behind the last layer; mtp_names: its tensors in the folder, mtp_gguf: the
     name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
+    causal: an encoder if false, without an LM head, whose final states are compared
     unit_head: rows of the LM head are divided by their lengths; the folder repeats the vocabulary, its rows of the
     LM head with other lengths, up to this many tokens
     folder(tensors), names: changes of the tensors in the folder; config: keys of config.json, where model_type is
@@ -104,7 +105,7 @@ class Model:
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
-        self.gguf_fused, self.outer = False, None
+        self.gguf_fused, self.outer, self.causal = False, None, True
         for key, value in options.items():
             assert hasattr(self, key), key
             setattr(self, key, value)
@@ -143,7 +144,8 @@ class Model:
     def fill(self):
         w = self.w
         w.add("model.embed_tokens.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
-        w.add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
+        if self.causal:
+            w.add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
         self.add_norm("model.norm", "output_norm")
         for i in range(self.layers + self.mtp):
             hf, blk = f"model.layers.{i}.", f"blk.{i}."
@@ -218,7 +220,8 @@ class Model:
                                   [self.head(v, hf, part, h, layer, position) for h, v in enumerate(heads)])
         window = WINDOW if layer in self.windows else 0
         slopes = [2 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)] if self.alibi else None
-        outs = [tiny.attend(rows["q"][i], rows["k"], rows["v"], i, window, slopes) for i in range(len(xs))]
+        outs = [tiny.attend(rows["q"][i], rows["k"], rows["v"], i if self.causal else len(xs) - 1, window, slopes)
+                for i in range(len(xs))]
         return [self.project(f"{hf}self_attn.", "o", self.sub_norm(y, f"{hf}self_attn.attn")) for y in outs]
 
     def sub_norm(self, x, name):
@@ -273,9 +276,10 @@ class Model:
                 for x, e in zip(xs, early)]
 
     def logits(self, ids):
-        """Of the model, and of its head of multi-token prediction at all tokens but the last."""
-        table, head = self.w.matrix("model.embed_tokens.weight"), self.w.matrix("lm_head.weight")
+        """Of the model, and of its head of multi-token prediction at all tokens but the last. Of an encoder: its states."""
+        table = self.w.matrix("model.embed_tokens.weight")
         xs = [[self.scales[0] * v for v in table[i]] for i in ids]
+        head = self.w.matrix("lm_head.weight") if self.causal else None
         if self.unit_head:
             head = [[v / math.sqrt(sum(u * u for u in row)) for v in row] for row in head]
         for loop in range(self.loops):
@@ -283,6 +287,8 @@ class Model:
                 xs = self.layer(i, xs)
             if self.loop_norm or loop == self.loops - 1:
                 xs = [self.normed(x, "model.norm") for x in xs]
+        if not self.causal:
+            return xs, []
         further = self.mtp_layer([table[i] for i in ids[1:]], xs[:-1]) if self.mtp else []
         return tuple([[self.scales[2] * y for y in tiny.matvec(head, x)] for x in rows] for rows in (xs, further))
 
@@ -318,7 +324,7 @@ class Model:
             golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
             rows, further = self.logits(ids)
             rows = [(r * (self.unit_head // VOCAB + 1))[:self.unit_head] if self.unit_head else r for r in rows]
-            golden[f"logits.{n}"] = ("F32", [n, len(rows[0])], b"".join(tiny.pack_f32(r) for r in rows))
+            golden[f"{'logits' if self.causal else 'last_hidden'}.{n}"] = ("F32", [n, len(rows[0])], b"".join(tiny.pack_f32(r) for r in rows))
             if self.mtp:
                 golden[f"mtp_logits.{n}"] = ("F32", [n - 1, VOCAB], b"".join(tiny.pack_f32(r) for r in further))
         tiny.write_safetensors(f"{folder}/golden.safetensors", golden)

@@ -161,6 +161,8 @@ def cohere2_moe(config, keys, **options):
 
 
 MODELS = (
+    lambda: Model("llama_bidirec", causal=False, gguf="llama-embed", gguf_pairs=True, folder=renamed(("model.", "")),
+                  config={"pooling": "avg", "temperature": 0.02}, keys=[("pooling_type", GGUF_U32, 1)]),
     lambda: Model("nanbeige", loops=2, layers=2, gguf="nanbeige", gguf_pairs=True,
                   config={"num_loops": 2, "skip_loop_final_norm": False, "loop_loss_weights": [], "head_dim": HEAD,
                           "kv_channels": HEAD},

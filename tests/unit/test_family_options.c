@@ -2,6 +2,7 @@
 /* test_family_options.c - options of config.json that few families have: values and errors. */
 #include "test_hf.h"
 #include <math.h>
+#include <quire/model.h>
 
 static void test_layer_rope_theta(void **state)
 {
@@ -244,6 +245,27 @@ static void test_block_configs(void **state)
     bad(NAS_FFN("\"ffn_mult\":1,\"sparsify\":[1]"), QUIRE_E_UNSUPPORTED, "[3].ffn.sparsify");
 }
 
+static void test_pooling(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *keys;
+        uint8_t pooling;
+    } cases[] = { { MODEL("llama_bidirec", ",\"temperature\":0.02"), QUIRE_POOLING_MEAN },
+                  { MODEL("llama_bidirec", ",\"pooling\":\"avg\""), QUIRE_POOLING_MEAN },
+                  { MODEL("llama_bidirec", ",\"pooling\":\"cls\""), QUIRE_POOLING_CLS },
+                  { MODEL("llama_bidirec", ",\"pooling\":\"last\""), QUIRE_POOLING_LAST } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct qr_model_config c = good(cases[i].keys);
+        assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.pooling == cases[i].pooling);
+        qr_model_config_free(&c);
+    }
+    bad(MODEL("llama_bidirec", ",\"pooling\":\"weighted_avg\""), QUIRE_E_UNSUPPORTED,
+        "pooling weighted_avg is not supported");
+    bad(MODEL("llama_bidirec", ",\"pooling\":1"), QUIRE_E_FORMAT, "pooling");
+    bad(MODEL("llama", ",\"pooling\":\"cls\""), QUIRE_E_UNSUPPORTED, "pooling");
+}
+
 static void test_fixed_options(void **state)
 {
     (void)state;
@@ -313,6 +335,7 @@ int main(void)
         cmocka_unit_test(test_latent_experts),
         cmocka_unit_test(test_loops),
         cmocka_unit_test(test_block_configs),
+        cmocka_unit_test(test_pooling),
         cmocka_unit_test(test_fixed_options),
         cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),

@@ -452,6 +452,12 @@ static const struct {
       "1e-05,\"rope_scaling\":null,\"rope_theta\":70000000,\"skip_loop_final_norm\":false,\"tie_"
       "word_e"
       "mbeddings\":false" },
+    { "llama_bidirec", /* Llama Nemotron Embed 1B v2 */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"head_dim\":16,\"hidden_act\":\"silu\","
+      "\"mlp_bias\":false,\"pooling\":\"avg\",\"pretraining_tp\":1,\"rms_norm_eps\":1e-05,\"rope_"
+      "scaling\":{\"factor\":32.0,\"high_freq_factor\":4.0,\"low_freq_factor\":1.0,\"original_"
+      "max_position_embeddings\":8192,\"rope_type\":\"llama3\"},\"rope_theta\":500000.0,"
+      "\"temperature\":0.02,\"tie_word_embeddings\":true,\"use_cache\":true" },
     { "nemotron-nas", /* Llama 3.3 Nemotron Super 49B v1.5, with four layers */
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"block_configs\":[" NAS_BLOCK
       "," NAS_BLOCK "," NAS_BLOCK "," NAS_BLOCK "],\"hidden_act\":\"silu\",\"initializer_"

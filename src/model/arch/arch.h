@@ -210,6 +210,7 @@ struct qr_arch {
      * full_attention, sliding_attention */
     const char *hf_full_type, *hf_window_type;
     enum qr_class_head hf_class_head; /* of ...ForSequenceClassification */
+    bool hf_pooling;                  /* the key "pooling" names the pooling of embeddings */
     bool hf_yarn_unscaled;    /* cos and sin have no factor by default; in GGUF files, too */
     bool hf_yarn_is_longrope; /* early files of the family use that name */
     const struct qr_hf_default *hf_defaults;

@@ -73,6 +73,7 @@
     X(lfm2)                                                                                        \
     X(lfm2_moe)                                                                                    \
     X(llama)                                                                                       \
+    X(llama_bidirec)                                                                               \
     X(llama4)                                                                                      \
     X(longcat_flash)                                                                               \
     X(maincoder)                                                                                   \

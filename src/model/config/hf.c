@@ -15,6 +15,7 @@
 #include "model/config/hf_layer_sizes.h"
 #include "model/config/hf_mixers.h"
 #include "model/config/hf_moe.h"
+#include "model/config/hf_pooling.h"
 #include "model/config/hf_quantization.h"
 #include "model/config/hf_recurrent.h"
 #include "model/config/hf_rope.h"
@@ -315,6 +316,7 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(qr_hf_read_moe(h));
     QR_TRY(qr_hf_read_conv_attention(h));
     QR_TRY(qr_hf_read_loops(h));
+    QR_TRY(qr_hf_read_pooling(h));
     return qr_hf_read_classifier(h);
 }
 

@@ -3,6 +3,7 @@
 #include "model/config/hf_pooling.h"
 #include "base/error.h"
 #include "format/json.h"
+#include "model/arch/arch.h"
 #include "model/config/config.h"
 #include <quire/model.h>
 #include <stdio.h>
@@ -21,6 +22,29 @@ static const struct {
     { "pooling_mode_mean_sqrt_len_tokens", "mean_sqrt_len_tokens", UNSUPPORTED },
     { "pooling_mode_weightedmean_tokens", "weightedmean", UNSUPPORTED },
 };
+
+quire_status qr_hf_read_pooling(const struct qr_hf_source *h)
+{
+    static const struct {
+        const char *name;
+        enum quire_pooling pooling;
+    } names[] = {
+        { "avg", QUIRE_POOLING_MEAN },
+        { "cls", QUIRE_POOLING_CLS },
+        { "last", QUIRE_POOLING_LAST },
+    };
+    const char *name = names[0].name;
+    if (!h->arch->hf_pooling)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_str(h, "pooling", &name));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i].name) == 0) {
+            h->cfg->pooling = (uint8_t)names[i].pooling;
+            return QUIRE_OK;
+        }
+    return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: pooling %.60s is not supported",
+                   name);
+}
 
 void qr_model_config_refuse_module(struct qr_model_config *cfg, const char *file, const char *name)
 {

@@ -2,9 +2,12 @@
 /* hf_pooling.h - pooling mode of sentence-transformers models. */
 #ifndef QR_MODEL_CONFIG_HF_POOLING_H
 #define QR_MODEL_CONFIG_HF_POOLING_H
-#include "model/arch/model_config.h"
+#include "model/config/hf_keys.h"
 #include <quire/status.h>
 #include <stddef.h>
+
+/* Sets cfg->pooling from the key "pooling" of config.json, in families that have it. */
+quire_status qr_hf_read_pooling(const struct qr_hf_source *h);
 
 /* Sets cfg->pooling from the text of 1_Pooling/config.json. A mode that is not supported, or a
  * second one, is named in cfg->embedding_module: a program can select another pooling. */
