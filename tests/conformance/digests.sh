@@ -40,11 +40,12 @@ run_digest() {
     *) digest=error-$code ;;
     esac
     [ $code = 69 ] && digest=-
+    case $digest in error-*) echo "digests.sh: $model, $level, $compute, $kv: exit code $code: ${said:0:200}" >&2 ;; esac
     echo "$model $compute $kv $digest"
 }
 
 all_models() {
-    (cd "$shared/goldens" && find . -mindepth 2 -maxdepth 2 -name config.json -printf '%h\n' -o -name '*.gguf' -print |
+    (cd "$shared/goldens" && find -L . -mindepth 2 -maxdepth 2 -name config.json -printf '%h\n' -o -name '*.gguf' -print |
         sed 's|^\./||; s|\.gguf$||' | sort)
     echo quire-tiny
 }
