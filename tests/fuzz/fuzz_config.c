@@ -15,9 +15,11 @@
 
 static void check_layers(const struct qr_model_config *c)
 {
+    const bool may_be_empty = qr_arch_by_name(c->arch)->optional_sublayers;
     for (uint32_t i = 0; i < qr_model_total_layers(c); i++) {
         const struct qr_layer_config *l = &c->layers[i];
-        fuzz_check(qr_layer_attends(l) || qr_layer_recurs(l) || !l->no_ffn, "layer %u is empty", i);
+        fuzz_check(qr_layer_attends(l) || qr_layer_recurs(l) || !l->no_ffn || may_be_empty,
+                   "layer %u is empty", i);
         fuzz_check(!qr_layer_recurs(l) || c->recurrent.kind != QR_RECURRENT_NONE,
                    "layer %u is recurrent, the model is not", i);
         fuzz_check(l->no_ffn || l->moe || (l->ffn_size && l->ffn_size <= c->max_ffn_size),
