@@ -10,8 +10,8 @@
 
 static const char list_key[] = "block_configs";
 
-/* One sublayer of a layer: *size is 0 if there is none. Options that are null or false are not in
- * use; there are further ones, for other kinds of attention and networks. */
+/* One sublayer of a layer: *size is 0 if there is none. There are further options, for other kinds
+ * of attention and networks, which must be off. */
 static quire_status read_part(const struct qr_hf_source *h, uint32_t layer, const char *name,
                               const char *size_key, double *size)
 {
@@ -22,8 +22,7 @@ static quire_status read_part(const struct qr_hf_source *h, uint32_t layer, cons
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%u].%s must be an object", list_key,
                        layer, name);
     for (struct qr_json_iter i = qr_json_iterate(part); qr_json_next(&i);) {
-        const bool off =
-            qr_json_is_null(i.value) || (qr_json_is_bool(i.value) && !qr_json_is_true(i.value));
+        const bool off = qr_hf_is_off(i.value);
         if (strcmp(i.key, "no_op") == 0 && qr_json_is_bool(i.value))
             none = !off;
         else if (!off && (strcmp(i.key, size_key) != 0 || !qr_json_is_f64(i.value, size)))

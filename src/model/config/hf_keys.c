@@ -70,6 +70,18 @@ static const struct qr_json *find_key(const struct qr_hf_source *h, const char *
     return h->root;
 }
 
+bool qr_hf_is_off(const struct qr_json *v)
+{
+    double d;
+    if (qr_json_is_object(v) || qr_json_is_array(v))
+        return qr_json_size(v) == 0;
+    if (qr_json_is_string(v))
+        return qr_json_string_size(v) == 0;
+    if (qr_json_is_f64(v, &d))
+        return d == 0;
+    return qr_json_is_null(v) || (qr_json_is_bool(v) && !qr_json_is_true(v));
+}
+
 const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key)
 {
     const char *name;

@@ -57,6 +57,9 @@ quire_status qr_hf_str(const struct qr_hf_source *h, const char *key, const char
 /* Counts a key of root as read that has no effect because of other keys. */
 void qr_hf_ignore(const struct qr_hf_source *h, const char *key);
 
+/* Whether a value switches an option off: null, false, 0 and empty ones do. */
+bool qr_hf_is_off(const struct qr_json *v);
+
 /* The value of a key; NULL if it is missing. */
 const struct qr_json *qr_hf_json(const struct qr_hf_source *h, const char *key);
 

@@ -27,10 +27,7 @@ static bool one_of(const struct qr_json *value, const char *const *words)
 {
     if (!value || qr_json_is_null(value))
         return true;
-    for (; *words; words++)
-        if (qr_json_is_string(value) && !strcmp(*words, qr_json_string(value)))
-            return true;
-    return false;
+    return qr_json_is_string(value) && qr_hf_quantization_listed(words, qr_json_string(value));
 }
 
 static quire_status check_word(struct qr_quantization_source *q, const struct qr_json *object,

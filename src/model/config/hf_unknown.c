@@ -162,18 +162,6 @@ static bool has_value(const struct qr_json *v, const char *only)
     return qr_json_is_string(v) && strcmp(qr_json_string(v), only) == 0;
 }
 
-static bool is_off(const struct qr_json *v)
-{
-    double d;
-    if (qr_json_is_object(v) || qr_json_is_array(v))
-        return qr_json_size(v) == 0;
-    if (qr_json_is_string(v))
-        return qr_json_string_size(v) == 0;
-    if (qr_json_is_f64(v, &d))
-        return d == 0;
-    return qr_json_is_null(v) || (qr_json_is_bool(v) && !qr_json_is_true(v));
-}
-
 /* Writes a value for a message. */
 static void print_value(const struct qr_json *v, char out[64])
 {
@@ -211,7 +199,7 @@ static bool is_known(const struct qr_hf_source *h, const char *path, const char 
         k = strncmp(path, "rope_", 5) == 0 ? qr_ignored_find(rope, key)
             : path[0] == 0                 ? qr_ignored_find(common, key)
                                            : NULL;
-    return k ? has_value(v, k->value) : is_off(v);
+    return k ? has_value(v, k->value) : qr_hf_is_off(v);
 }
 
 static quire_status check_object(const struct qr_hf_source *h,
