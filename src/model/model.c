@@ -6,6 +6,7 @@
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
+#include "model/ffn_act.h"
 #include "model/groups.h"
 #include "model/load/kv_scales.h"
 #include "model/load/load.h"
@@ -13,7 +14,6 @@
 #include "model/load/weights.h"
 #include "model/recurrent_weights.h"
 #include "model/state_layout.h"
-#include "model/xielu.h"
 #include <math.h>
 #include <string.h>
 
@@ -108,7 +108,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
         QR_TRY(borrow_base(m, p->mtp_of, err));
     QR_TRY(qr_model_group_layers(m, err));
     QR_TRY(qr_model_prepare_recurrent(m, err));
-    QR_TRY(qr_model_prepare_xielu(m, err));
+    QR_TRY(qr_model_prepare_ffn_act(m, err));
     QR_TRY(qr_model_place_states(m, p->flags & QUIRE_MODEL_BF16_STATES, err));
     if (!p->mtp_of) /* a checkpoint has none for its heads */
         QR_TRY(qr_kv_scales_load(m, err));

@@ -287,7 +287,7 @@ def gguf_value(kind, v):
     if kind == GGUF_STR:
         return gguf_string(v)
     if kind == GGUF_ARRAY:  # of booleans or numbers
-        of = GGUF_BOOL if isinstance(v[0], bool) else GGUF_U32
+        of = {bool: GGUF_BOOL, float: GGUF_F32}.get(type(v[0]), GGUF_U32)
         return struct.pack("<IQ", of, len(v)) + b"".join(gguf_value(of, x) for x in v)
     return struct.pack({GGUF_U32: "<I", GGUF_F32: "<f", GGUF_BOOL: "<?"}[kind], v)
 

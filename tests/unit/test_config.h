@@ -119,6 +119,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
             l->chunked, l->moe, l->encoder, l->skip_attn_norm, l->mixer, l->no_ffn, l->output_norm,
             l->sinks, l->block_owner, l->block_use, l->index, l->shortcut, l->ngram,
             (unsigned long long)l->ngram_rows, l->compress_rate, l->token_experts);
+        if (l->ffn_limit != 0 || l->expert_limit != 0)
+            say(t, "limits %.9g %.9g\n", (double)l->ffn_limit, (double)l->expert_limit);
     }
     say_recurrent(t, c);
     say(t, "shared blocks %u rank %u attention %d\n", c->shared_block.n_blocks,

@@ -297,6 +297,84 @@ static void test_layer_counts(void **state)
     bad(COUNTS(",\"moe_topk\":[2.5,2,2,2]"), QUIRE_E_FORMAT, "moe_topk must be a number or");
 }
 
+#define STEP(more)                                                                                 \
+    MODEL("step3p5",                                                                               \
+          ",\"sliding_window\":8,\"layer_types\":[\"full_attention\",\"sliding_attention\","       \
+          "\"sliding_attention\",\"full_attention\",\"sliding_attention\"],"                       \
+          "\"num_nextn_predict_layers\":1,\"moe_num_experts\":4,\"moe_top_k\":2,"                  \
+          "\"moe_layers_enum\":\"1,3\"" more)
+
+/* Lists whose values belong to layers with a window or without, heads of windows. */
+static void test_layer_lists(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(STEP(
+        ",\"rope_theta\":[5e6,1e4,1e4,5e6,1],\"partial_rotary_factors\":[0.5,1,1,0.5],"
+        "\"rope_scaling\":{\"rope_type\":\"llama3\",\"factor\":2,\"low_freq_factor\":1,"
+        "\"high_freq_factor\":32,\"original_max_position_embeddings\":64},"
+        "\"yarn_only_types\":[\"full_attention\"],\"attention_other_setting\":{"
+        "\"num_attention_heads\":8,\"attention_type\":\"sliding_attention\",\"head_dim\":16}"));
+    for (uint32_t i = 0; i < 4; i++) {
+        const struct qr_layer_config *l = &c.layers[i];
+        const struct qr_rope_config *r = &c.rope[l->rope];
+        const bool full = i % 3 == 0;
+        assert_true(l->window == (full ? 0 : 8) && l->n_heads == (full ? 4 : 8));
+        assert_true(r->theta == (full ? 5e6 : 1e4) && r->dim == (full ? 8 : 16));
+        assert_int_equal(r->scaling, full ? QR_ROPE_SCALING_LLAMA3 : QR_ROPE_SCALING_NONE);
+        assert_true(l->n_kv_heads == 4 && !l->sinks && l->moe == (i == 1 || i == 3));
+    }
+    assert_true(c.gate_per_head && !c.gate_softplus && c.n_mtp_layers == 1);
+    qr_model_config_free(&c);
+    c = good(STEP(",\"rope_theta\":7"));
+    assert_true(c.rope[0].theta == 7 && c.rope[1].theta == 7 && c.rope[0].dim == 16);
+    qr_model_config_free(&c);
+    c = good(STEP(",\"query_pre_attn_scalar\":64,\"yarn_only_types\":null,\"swiglu_limits\":null"));
+    assert_true(c.rope[1].theta == 10000 && c.attention_scale == 0.125f);
+    qr_model_config_free(&c);
+    bad(STEP(",\"rope_theta\":[5e6,1e4,1e4]"), QUIRE_E_FORMAT, "rope_theta must list 4 layers");
+    bad(STEP(",\"rope_theta\":\"1\""), QUIRE_E_FORMAT, "rope_theta must list 4 layers");
+    bad(STEP(",\"rope_theta\":[5e6,1e4,null,5e6]"), QUIRE_E_FORMAT, "rope_theta[2] must be");
+    bad(STEP(",\"rope_theta\":[5e6,1e4,1e5,5e6]"), QUIRE_E_UNSUPPORTED,
+        "rope_theta[2] is 100000, and 10000 in another layer with a window");
+    bad(STEP(",\"partial_rotary_factors\":[0.5,1,1,1]"), QUIRE_E_UNSUPPORTED,
+        "partial_rotary_factors[3] is 1, and 0.5 in another layer without a window");
+    bad(STEP(",\"partial_rotary_factors\":[2,1,1,2]"), QUIRE_E_FORMAT, "partial_rotary_factor");
+    bad(STEP(",\"yarn_only_types\":[\"sliding_attention\"]"), QUIRE_E_UNSUPPORTED,
+        "yarn_only_types must be");
+    bad(STEP(",\"yarn_only_types\":[1]"), QUIRE_E_UNSUPPORTED, "yarn_only_types must be");
+    bad(STEP(",\"attention_other_setting\":{\"attention_type\":\"full_attention\"}"),
+        QUIRE_E_UNSUPPORTED, "full_attention is not supported");
+    bad(STEP(",\"attention_other_setting\":{\"head_dim\":8}"), QUIRE_E_UNSUPPORTED, "8");
+    bad(STEP(",\"num_nextn_predict_layers\":0"), QUIRE_E_FORMAT, "layer_types must list 4");
+    bad(STEP(",\"num_nextn_predict_layers\":-1"), QUIRE_E_FORMAT, "num_nextn_predict_layers");
+    bad(STEP(",\"moe_layers_enum\":\"1,4\""), QUIRE_E_FORMAT, "moe_layers_enum \"1,4\" must");
+    bad(STEP(",\"moe_layers_enum\":\"1;3\""), QUIRE_E_FORMAT, "moe_layers_enum");
+    bad(STEP(",\"moe_layers_enum\":\"\""), QUIRE_E_FORMAT, "moe_layers_enum");
+    bad(STEP(",\"moe_layers_enum\":\"1,\""), QUIRE_E_FORMAT, "moe_layers_enum");
+    bad(STEP(",\"use_head_wise_attn_gate\":false"), QUIRE_E_UNSUPPORTED, "use_head_wise_attn_gate");
+}
+
+/* Limits of the activations of each layer. */
+static void test_layer_limits(void **state)
+{
+    (void)state;
+    struct qr_model_config c =
+        good(STEP(",\"swiglu_limits\":[0,null,7,0],\"swiglu_limits_shared\":[16,0,null,0,3]"));
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(c.layers[i].expert_limit == (i == 2 ? 7 : 0) &&
+                    c.layers[i].ffn_limit == (i == 0 ? 16 : 0));
+    qr_model_config_free(&c);
+    bad(STEP(",\"swiglu_limits\":7"), QUIRE_E_FORMAT, "swiglu_limits must list 4 layers");
+    bad(STEP(",\"swiglu_limits\":[0,0,7]"), QUIRE_E_FORMAT, "swiglu_limits must list 4 layers");
+    bad(STEP(",\"swiglu_limits\":[0,0,-7,0]"), QUIRE_E_FORMAT, "swiglu_limits[2]");
+    bad(STEP(",\"swiglu_limits_shared\":[0,0,0,\"7\"]"), QUIRE_E_FORMAT, "swiglu_limits_shared[3]");
+    bad(STEP(",\"swiglu_limits_shared\":[0,0,0,1e7]"), QUIRE_E_FORMAT,
+        "activation limit of a layer is 1e+07");
+    bad(STEP(",\"swiglu_limits\":[1e300,0,0,0]"), QUIRE_E_FORMAT,
+        "activation limit of experts is inf");
+    bad(MODEL("llama", ",\"swiglu_limits\":[0,0,0,7]"), QUIRE_E_UNSUPPORTED, "swiglu_limits");
+}
+
 static void test_minicpm(void **state)
 {
     (void)state;
@@ -337,6 +415,8 @@ int main(void)
         cmocka_unit_test(test_block_configs),
         cmocka_unit_test(test_pooling),
         cmocka_unit_test(test_fixed_options),
+        cmocka_unit_test(test_layer_lists),
+        cmocka_unit_test(test_layer_limits),
         cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),
     };

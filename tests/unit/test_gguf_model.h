@@ -8,11 +8,11 @@
 
 struct entry {
     const char *key;
-    uint32_t type; /* U32, F32, BOOL, STRING, ARRAY (of U32), BOOL_ARRAY, NO_KEY */
+    uint32_t type; /* U32, F32, BOOL, STRING, ARRAY (of U32), BOOL_ARRAY, F32_ARRAY, NO_KEY */
     double value;
     const char *text; /* arrays: one digit per element */
 };
-enum { BOOL_ARRAY = 100, NO_KEY = 255 };
+enum { BOOL_ARRAY = 100, F32_ARRAY, NO_KEY = 255 };
 
 static inline void put_entry(struct image *m, const struct entry *e)
 {
@@ -26,10 +26,19 @@ static inline void put_entry(struct image *m, const struct entry *e)
         put_key(m, e->key, QR_GGUF_BOOL);
         put_u8(m, e->value != 0);
     } else {
-        const bool bools = e->type == BOOL_ARRAY;
-        put_kv_array(m, e->key, bools ? QR_GGUF_BOOL : QR_GGUF_U32, strlen(e->text));
-        for (const char *p = e->text; *p; p++)
-            bools ? put_u8(m, (uint8_t)(*p - '0')) : put_u32(m, (uint32_t)(*p - '0'));
+        const bool bools = e->type == BOOL_ARRAY, floats = e->type == F32_ARRAY;
+        put_kv_array(m, e->key,
+                     bools    ? QR_GGUF_BOOL
+                     : floats ? QR_GGUF_F32
+                              : QR_GGUF_U32,
+                     strlen(e->text));
+        for (const char *p = e->text; *p; p++) {
+            const float f = (float)(*p - '0');
+            if (floats)
+                put(m, &f, sizeof f);
+            else
+                bools ? put_u8(m, (uint8_t)(*p - '0')) : put_u32(m, (uint32_t)(*p - '0'));
+        }
     }
 }
 

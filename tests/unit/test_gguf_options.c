@@ -67,6 +67,40 @@ static void test_loops(void **state)
         QUIRE_E_FORMAT, "skip_loop_final_norm has type");
 }
 
+/* Limits of activations by layer, and layers without a window that rotate half of a head. */
+static void test_layer_limits(void **state)
+{
+    (void)state;
+    static const struct entry keys[] = {
+        { "step35.swiglu_clamp_exp", F32_ARRAY, 0, "0070" },
+        { "step35.swiglu_clamp_shexp", F32_ARRAY, 0, "05000" },
+        { "step35.nextn_predict_layers", QR_GGUF_U32, 1, NULL },
+        { "step35.block_count", QR_GGUF_U32, 5, NULL },
+        { "step35.attention.sliding_window", QR_GGUF_U32, 8, NULL },
+        { "step35.attention.sliding_window_pattern", BOOL_ARRAY, 0, "01011" },
+    };
+    struct qr_model_config c = good("step35", keys, 6);
+    assert_int_equal(c.n_layers, 4);
+    for (uint32_t i = 0; i < c.n_layers; i++) {
+        const struct qr_layer_config *l = &c.layers[i];
+        assert_true(l->expert_limit == (i == 2 ? 7 : 0) && l->ffn_limit == (i == 1 ? 5 : 0));
+        assert_int_equal(c.rope[l->rope].dim, i % 2 ? 16 : 8);
+    }
+    qr_model_config_free(&c);
+    static const char *const names[] = { "step35.swiglu_clamp_exp", "step35.swiglu_clamp_shexp" };
+    for (size_t i = 0; i < 2; i++) {
+        bad("step35", (struct entry){ names[i], F32_ARRAY, 0, "000" }, QUIRE_E_FORMAT,
+            "must list 4 floats");
+        bad("step35", (struct entry){ names[i], F32_ARRAY, 0, "00/0" }, QUIRE_E_FORMAT,
+            "must list 4 floats, none of them negative"); /* '/' is -1 */
+        bad("step35", (struct entry){ names[i], QR_GGUF_ARRAY, 0, "0000" }, QUIRE_E_FORMAT,
+            "must list 4 floats");
+        bad("step35", (struct entry){ names[i], QR_GGUF_U32, 7, NULL }, QUIRE_E_FORMAT, names[i]);
+    }
+    bad("llama", (struct entry){ "llama.swiglu_clamp_exp", F32_ARRAY, 0, "0000" },
+        QUIRE_E_UNSUPPORTED, "swiglu_clamp_exp");
+}
+
 /* Latent attention together with recurrent layers, the first of which has no heads. */
 static void test_no_heads(void **state)
 {
@@ -314,6 +348,7 @@ int main(void)
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
         cmocka_unit_test(test_unknown),        cmocka_unit_test(test_loops),
         cmocka_unit_test(test_no_heads),       cmocka_unit_test(test_sublayers),
+        cmocka_unit_test(test_layer_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

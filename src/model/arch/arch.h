@@ -123,6 +123,7 @@ struct qr_arch {
     bool has_moe;
     bool latent_experts; /* moe_latent_size, see qr_moe_config */
     float act_alpha, act_limit;
+    bool layer_limits; /* layers have limits of activations, ffn_limit and expert_limit */
     bool attn_softcap, final_softcap; /* in use; hf_defaults hold the caps */
     /* RMS epsilon, if the file has one: the norm is QR_NORM_RMS, else the family's */
     bool norm_by_eps;
@@ -182,7 +183,7 @@ struct qr_arch {
     const char *hf_parallel_key; /* selects hf_parallel_block instead of block */
     enum qr_block_kind hf_parallel_block;
     const char *hf_interleave_key; /* false: RoPE is QR_ROPE_NEOX after all */
-    bool hf_query_scalar;          /* attention scale = query_pre_attn_scalar ^ -1/2 */
+    bool hf_query_scalar;          /* attention scale = query_pre_attn_scalar ^ -1/2; 0: head_dim */
     bool hf_gelu_is_tanh;          /* "gelu" means the tanh approximation in files of the family */
     bool hf_clockwise_rope;        /* rotates by the negative angles */
     bool hf_layer_rope_theta;      /* layer_rope_theta: a RoPE base per layer, 0: no RoPE */
@@ -196,9 +197,9 @@ struct qr_arch {
     bool hf_scaled_latents;        /* latents of MLA have factors sqrt(hidden / rank) (LongCat) */
     bool hf_keep_window;           /* keep_window_size: keys that a query may see (Doge) */
     bool hf_value_scale;           /* attention_value_scale multiplies the values */
-    bool hf_window_heads;          /* swa_*: heads and sinks of layers with a window (MiMo) */
+    bool hf_window_heads;          /* swa_*: heads of layers with a window, and sinks */
     bool hf_window_flags;          /* layer_types lists 1 for layers with a window, else 0 */
-    bool hf_layer_heads;           /* num_attention_heads_per_layer, gating (Laguna) */
+    bool hf_layer_heads;           /* num_attention_heads_per_layer, gating */
     bool hf_router_softcap;        /* moe_router_logit_softcapping */
     const char *hf_correction_key; /* moe.correction, which implies sigmoid scores */
     const char *hf_softmax_key;    /* true: softmax over the selected experts */
@@ -206,6 +207,8 @@ struct qr_arch {
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */
     float hf_global_partial;
     bool hf_local_rope; /* windowed layers have a RoPE set of their own */
+    bool hf_rope_lists; /* rope_theta and partial_rotary_factors list the values of the layers */
+    bool hf_mtp_lists;  /* lists with an entry per layer go on with the layers of heads of MTP */
     /* names of layers without and with a window in layer_types and RoPE parameters; NULL:
      * full_attention, sliding_attention */
     const char *hf_full_type, *hf_window_type;
@@ -255,6 +258,7 @@ struct qr_arch {
     /* models with this many experts have no norm of queries and keys; 0: none */
     uint32_t gguf_no_qk_norm_experts;
     bool gguf_local_rope;           /* windowed layers have no RoPE scaling */
+    bool gguf_half_rope;            /* layers without a window rotate half of what the file says */
     float gguf_local_theta;         /* their freq_base_swa by default; 0: freq_base */
     float gguf_altup_coef_clip;     /* see qr_altup_config; the files have no key for it */
     bool gguf_attn_factor_is_total; /* attn_factor contains the factor of YaRN's rule */

@@ -130,6 +130,7 @@
     X(solar_open)                                                                                  \
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
+    X(step3p5)                                                                                     \
     X(t5)                                                                                          \
     X(t5gemma)                                                                                     \
     X(vaultgemma)                                                                                  \

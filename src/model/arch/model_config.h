@@ -218,6 +218,9 @@ struct qr_layer_config {
     uint64_t ngram_rows; /* of each part of its table */
     uint32_t compress_rate; /* tokens per compressed key; 0: none; see qr_shared_kv_config */
     struct qr_xielu xielu;  /* as stored, of GGUF files; in others they are tensors */
+    /* SILU: act(gate) is at most this, ups between minus this and this, in dense and shared
+     * networks and in experts; 0: see act_limit */
+    float ffn_limit, expert_limit;
     /* SHARED_BLOCK: the first layer with the same block, whose weights this layer uses, and the
      * number of layers with any block before this one */
     uint32_t block_owner, block_use;

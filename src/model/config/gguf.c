@@ -344,7 +344,7 @@ static void read_flags(const struct qr_gguf_source *s)
     for (uint32_t i = 0; s->arch->sinks_in_windows && i < s->cfg->n_layers; i++)
         s->cfg->layers[i].sinks = qr_gguf_source_has_role(s, QR_W_ATTN_SINKS, i);
     size_t gate;
-    if (s->arch->gate_softplus && qr_gguf_find_tensor(s->g, "blk.0.attn_gate.weight", &gate))
+    if (s->arch->hf_layer_heads && qr_gguf_find_tensor(s->g, "blk.0.attn_gate.weight", &gate))
         s->cfg->gate_per_head = qr_gguf_tensor(s->g, gate)->dims[1] == s->cfg->layers[0].n_heads;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gguf_layer_sizes.c - metadata of GGUF files that gives layers heads, keys and values of their
- * own, and per-layer embeddings. */
+/* gguf_layer_sizes.c - metadata of GGUF files that gives layers heads, keys and values or limits of
+ * their own, and per-layer embeddings. */
 #include "model/config/gguf_layer_sizes.h"
 #include "base/error.h"
 #include "format/gguf.h"
@@ -88,6 +88,28 @@ static quire_status read_sparsity(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* Limits of the activations by layer, 0: none. */
+static quire_status read_limits(const struct qr_gguf_source *s, const char *key, bool experts)
+{
+    char name[QR_GGUF_KEY_MAX];
+    enum qr_gguf_type type;
+    struct qr_gguf_array list;
+    qr_gguf_source_key(s, key, name);
+    if (!qr_gguf_value_type(s->g, name, &type))
+        return QUIRE_OK;
+    QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
+    for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
+        struct qr_layer_config *l = &s->cfg->layers[i];
+        float *limit = experts ? &l->expert_limit : &l->ffn_limit;
+        if (!qr_gguf_source_per_layer(s, list.count) || !qr_gguf_array_f32(&list, i, limit) ||
+            !(*limit >= 0))
+            return qr_fail(s->err, QUIRE_E_FORMAT,
+                           "metadata key %s must list %u floats, none of them negative", name,
+                           s->cfg->n_layers);
+    }
+    return QUIRE_OK;
+}
+
 static quire_status read_altup(const struct qr_gguf_source *s)
 {
     struct qr_altup_config *a = &s->cfg->altup;
@@ -125,5 +147,9 @@ quire_status qr_gguf_read_layer_sizes(const struct qr_gguf_source *s)
         QR_TRY(read_shared_kv(s));
     if (s->arch->optional_sublayers)
         QR_TRY(read_sublayers(s));
+    if (s->arch->layer_limits) {
+        QR_TRY(read_limits(s, "swiglu_clamp_exp", true));
+        QR_TRY(read_limits(s, "swiglu_clamp_shexp", false));
+    }
     return s->arch->per_layer_embeddings ? read_ple(s) : QUIRE_OK;
 }

@@ -152,7 +152,7 @@ static quire_status read_local_rope(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count_swa", r->dim, &local->dim));
     const bool same =
         local->theta == r->theta && local->scaling == r->scaling && local->dim == r->dim;
-    if (s->arch->gguf_local_theta > 0 || (has_window && !same))
+    if (s->arch->gguf_local_theta > 0 || (has_window && (!same || s->arch->gguf_half_rope)))
         cfg->n_rope = 2;
     return QUIRE_OK;
 }
@@ -232,5 +232,9 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     cfg->n_rope = 1;
     if (s->arch->gguf_interleaved_heads && r->dim && r->dim < cfg->head_dim)
         QR_TRY(rotate_even(s, r));
-    return s->arch->shared_key_value ? split_rope(s) : read_local_rope(s);
+    if (s->arch->shared_key_value)
+        return split_rope(s);
+    QR_TRY(read_local_rope(s));
+    r->dim /= s->arch->gguf_half_rope ? 2 : 1; /* the factors of the others are 1 */
+    return QUIRE_OK;
 }

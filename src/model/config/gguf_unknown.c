@@ -12,6 +12,7 @@ static const struct qr_ignored_key common[] = {
     { "tensor_data_layout", NULL },           /* the layout follows from the family */
     { "leading_dense_block_count", NULL },    /* layers with a router are the MoE layers */
     { "interleave_moe_layer_step", NULL },    /* likewise */
+    { "moe_every_n_layers", NULL },           /* likewise */
     { "attention.layer_norm_epsilon", NULL }, /* the other one of two; the family has one norm */
     { "attention.layer_norm_rms_epsilon", NULL },
     { "attention.sliding_window_pattern", NULL }, /* read if there is a window */

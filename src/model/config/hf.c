@@ -11,6 +11,7 @@
 #include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
 #include "model/config/hf_layer_heads.h"
+#include "model/config/hf_layer_lists.h"
 #include "model/config/hf_layer_rope.h"
 #include "model/config/hf_layer_sizes.h"
 #include "model/config/hf_mixers.h"
@@ -216,10 +217,11 @@ static quire_status read_norm(const struct qr_hf_source *h)
 static quire_status read_scales(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
-    double scalar = cfg->head_dim;
+    double scalar = 0;
     QR_TRY(read_norm(h));
     if (h->arch->hf_query_scalar)
         QR_TRY(qr_hf_f64(h, "query_pre_attn_scalar", &scalar));
+    scalar = scalar == 0 ? cfg->head_dim : scalar;
     cfg->attention_scale =
         h->arch->unscaled_attention || scalar == 0 ? 1 : (float)(1 / sqrt(scalar));
     if (h->arch->hf_scaled_latents &&
@@ -314,6 +316,7 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(qr_hf_read_index(h));
     QR_TRY(qr_hf_read_layer_rope(h));
     QR_TRY(qr_hf_read_moe(h));
+    QR_TRY(qr_hf_read_layer_limits(h));
     QR_TRY(qr_hf_read_conv_attention(h));
     QR_TRY(qr_hf_read_loops(h));
     QR_TRY(qr_hf_read_pooling(h));

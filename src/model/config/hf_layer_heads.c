@@ -18,20 +18,23 @@ static quire_status check_same(const struct qr_hf_source *h, const char *key, ui
                                key, v, size);
 }
 
-/* MiMo V2 Flash: layers with a window have head counts of their own, by default twice the key-value
- * heads, and sinks. */
+/* Layers with a window have head counts of their own. With sinks in them (MiMo V2 Flash), these are
+ * by default twice the key-value heads. */
 static quire_status read_window_heads(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     uint32_t heads = cfg->layers[0].n_heads, kv_heads = cfg->layers[0].n_kv_heads;
-    bool has, windowed, full;
+    const bool sinks = h->arch->sinks_in_windows;
+    bool has, windowed = false, full = false;
     QR_TRY(qr_hf_u32_opt(h, "swa_num_attention_heads", &heads, &has));
-    kv_heads = kv_heads > UINT32_MAX / 2 ? kv_heads : 2 * kv_heads;
+    kv_heads = !sinks || kv_heads > UINT32_MAX / 2 ? kv_heads : 2 * kv_heads;
     QR_TRY(qr_hf_u32_opt(h, "swa_num_key_value_heads", &kv_heads, &has));
     QR_TRY(check_same(h, "swa_head_dim", cfg->head_dim));
     QR_TRY(check_same(h, "swa_v_head_dim", cfg->v_head_dim));
-    QR_TRY(qr_hf_bool(h, "add_swa_attention_sink_bias", true, &windowed));
-    QR_TRY(qr_hf_bool(h, "add_full_attention_sink_bias", false, &full));
+    if (sinks) {
+        QR_TRY(qr_hf_bool(h, "add_swa_attention_sink_bias", true, &windowed));
+        QR_TRY(qr_hf_bool(h, "add_full_attention_sink_bias", false, &full));
+    }
     for (uint32_t i = 0; i < cfg->n_layers; i++) {
         struct qr_layer_config *l = &cfg->layers[i];
         l->sinks = l->window ? windowed : full;
@@ -66,7 +69,7 @@ static quire_status read_gating(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
-/* Laguna: a list of head counts, and the attention gate. */
+/* A list of head counts, and the attention gate. */
 static quire_status read_layer_heads(const struct qr_hf_source *h)
 {
     static const char key[] = "num_attention_heads_per_layer";

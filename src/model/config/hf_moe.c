@@ -5,6 +5,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/limits.h"
+#include <stdlib.h>
 #include <string.h>
 
 /* The first present one of several keys with a number for all layers; keys ends with NULL. */
@@ -189,6 +190,21 @@ static quire_status check_layer_list(const struct qr_hf_source *h, const char *k
     return QUIRE_OK;
 }
 
+/* The numbers of the MoE layers as a text, between commas. */
+static quire_status mark_by_text(const struct qr_hf_source *h, const char *text)
+{
+    char *end = NULL;
+    for (const char *p = text; !end || *end; p = end + 1) {
+        const unsigned long layer = strtoul(p, &end, 10);
+        if (end == p || (*end && *end != ',') || layer >= h->cfg->n_layers)
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: %s \"%.60s\" must list numbers of %u layers",
+                           qr_hf_name(h, "moe_layers"), text, h->cfg->n_layers);
+        h->cfg->layers[layer].moe = true;
+    }
+    return QUIRE_OK;
+}
+
 /* mlp_layer_types: "dense" or "sparse" for each layer. */
 static quire_status mark_by_type(const struct qr_hf_source *h, const struct qr_json *types)
 {
@@ -325,6 +341,8 @@ static quire_status mark_moe_layers(const struct qr_hf_source *h)
     }
     if (qr_json_is_array(flags))
         return mark_by_flag(h, flags);
+    if (qr_json_is_string(moe))
+        return mark_by_text(h, qr_json_string(moe));
     QR_TRY(qr_hf_u32_opt(h, "expert_layer_period", &step, &has));
     if (has)
         return mark_by_period(h, step);

@@ -4,6 +4,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/hf_layer_lists.h"
 #include "model/config/limits.h"
 #include <math.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct rope_source {
     const struct qr_json *dict; /* NULL: defaults only */
     double theta;               /* default */
     double partial;             /* rotating part of a head, by default */
+    bool proportional;          /* by default, with frequencies of the whole head */
     uint32_t head_dim;          /* of the layers with the set */
     bool nested;                /* dict applies to one layer type */
 };
@@ -278,7 +280,7 @@ static quire_status read_set(const struct rope_source *s, struct qr_rope_config 
         r->kind = interleaved ? QR_ROPE_INTERLEAVED : QR_ROPE_NEOX;
     }
     QR_TRY(read_scaling_type(s, &r->scaling));
-    if (s->partial < 1)
+    if (s->proportional)
         r->scaling = QR_ROPE_SCALING_FREQ_FACTORS;
     QR_TRY(get_f64(s, "rope_theta", s->theta, &r->theta, NULL));
     QR_TRY(get_f64(s, "partial_rotary_factor", s->partial, &partial, &has));
@@ -353,6 +355,54 @@ static quire_status read_compressed_sets(const struct qr_hf_source *h,
     return QUIRE_OK;
 }
 
+/* Bases and rotating parts by layer, which must be the same in all layers with a window and in all
+ * others. Scaling must be for the latter alone. */
+static quire_status read_lists(struct rope_source *full, struct rope_source *local)
+{
+    const struct qr_hf_source *h = full->h;
+    const struct qr_json *types = qr_hf_json(h, "yarn_only_types");
+    const char *type = qr_json_string(qr_json_at(types, 0));
+    struct rope_source *sets[] = { full, local };
+    for (size_t i = 0; i < 2; i++) {
+        sets[i]->theta = 10000; /* default */
+        QR_TRY(qr_hf_window_f64(h, "rope_theta", i == 1, &sets[i]->theta));
+        QR_TRY(qr_hf_window_f64(h, "partial_rotary_factors", i == 1, &sets[i]->partial));
+    }
+    if (types && !qr_json_is_null(types) &&
+        (qr_json_size(types) != 1 || !type || strcmp(type, "full_attention") != 0))
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: yarn_only_types must be [\"full_attention\"]");
+    return QUIRE_OK;
+}
+
+/* One set for all layers, or one for those without a window and one for those with. */
+static quire_status read_sets(struct rope_source *full, struct rope_source *local)
+{
+    const struct qr_hf_source *h = full->h;
+    struct qr_model_config *cfg = h->cfg;
+    cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
+    const char *full_type = h->arch->hf_full_type ? h->arch->hf_full_type : "full_attention",
+               *local_type =
+                   h->arch->hf_window_type ? h->arch->hf_window_type : "sliding_attention";
+    const struct qr_json *nested = qr_json_get(full->dict, full_type);
+    if (qr_json_is_object(nested)) {
+        qr_hf_mark(h, full->dict, full_type);
+        if (cfg->n_rope == 2) {
+            qr_hf_mark(h, full->dict, local_type);
+            qr_hf_ignore(h, "rope_local_base_freq"); /* the nested value counts */
+        }
+        local->dict = qr_json_get(full->dict, local_type);
+        full->dict = nested;
+        full->nested = local->nested = true;
+        if (cfg->n_rope == 2 && !qr_json_is_object(local->dict))
+            QR_TRY(check_no_windows(h));
+    } else if (cfg->n_rope == 2 && !h->arch->hf_rope_lists) {
+        QR_TRY(qr_hf_f64(h, "rope_local_base_freq", &local->theta));
+    }
+    QR_TRY(read_set(full, &cfg->rope[0]));
+    return cfg->n_rope == 2 ? read_set(local, &cfg->rope[1]) : QUIRE_OK;
+}
+
 quire_status qr_hf_read_rope(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -367,8 +417,10 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
                                 .partial = 1,
                                 .head_dim = head_dim(cfg, false) },
                        local = { .h = h, .partial = 1, .head_dim = head_dim(cfg, true) };
-    if (!full.dict && h->arch->hf_global_partial > 0)
+    if (!full.dict && h->arch->hf_global_partial > 0) {
         full.partial = (double)h->arch->hf_global_partial;
+        full.proportional = full.partial < 1;
+    }
     bool none = cfg->alibi_max_bias > 0;
     if (h->arch->hf_position_type) {
         const char *type = "nope";
@@ -386,29 +438,13 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
         return QUIRE_OK;
     qr_hf_mark(h, h->root, name);
     qr_hf_mark(h, h->root, "original_max_position_embeddings"); /* used by some scaling rules */
-    QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
+    if (h->arch->hf_rope_lists) {
+        QR_TRY(read_lists(&full, &local));
+    } else {
+        QR_TRY(qr_hf_f64(h, "rope_theta", &full.theta));
+        local.theta = full.theta;
+    }
     if (h->arch->shared_key_value)
         return read_compressed_sets(h, &full);
-    local.theta = full.theta;
-    cfg->n_rope = h->arch->hf_local_rope ? 2 : 1;
-    const char *full_type = h->arch->hf_full_type ? h->arch->hf_full_type : "full_attention",
-               *local_type =
-                   h->arch->hf_window_type ? h->arch->hf_window_type : "sliding_attention";
-    const struct qr_json *nested = qr_json_get(full.dict, full_type);
-    if (qr_json_is_object(nested)) {
-        qr_hf_mark(h, full.dict, full_type);
-        if (cfg->n_rope == 2) {
-            qr_hf_mark(h, full.dict, local_type);
-            qr_hf_ignore(h, "rope_local_base_freq"); /* the nested value counts */
-        }
-        local.dict = qr_json_get(full.dict, local_type);
-        full.dict = nested;
-        full.nested = local.nested = true;
-        if (cfg->n_rope == 2 && !qr_json_is_object(local.dict))
-            QR_TRY(check_no_windows(h));
-    } else if (cfg->n_rope == 2) {
-        QR_TRY(qr_hf_f64(h, "rope_local_base_freq", &local.theta));
-    }
-    QR_TRY(read_set(&full, &cfg->rope[0]));
-    return cfg->n_rope == 2 ? read_set(&local, &cfg->rope[1]) : QUIRE_OK;
+    return read_sets(&full, &local);
 }

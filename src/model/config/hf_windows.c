@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/hf_layer_lists.h"
 #include <string.h>
 
 /* Entry i of layer_types, or NULL. */
@@ -31,7 +32,9 @@ static quire_status windows_from_layer_types(const struct qr_hf_source *h,
                                              const struct qr_json *types, uint32_t window)
 {
     struct qr_model_config *cfg = h->cfg;
-    if (!qr_json_is_array(types) || qr_json_size(types) != cfg->n_layers)
+    bool ok;
+    QR_TRY(qr_hf_is_per_layer(h, types, &ok));
+    if (!ok)
         return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers",
                        qr_hf_name(h, "layer_types"), cfg->n_layers);
     for (uint32_t i = 0; i < cfg->n_layers; i++) {

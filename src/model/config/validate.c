@@ -77,6 +77,8 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
     const struct qr_layer_config *l = &c->layers[i];
     if (qr_layer_has_dense(c, l))
         QR_TRY(in_range("feed-forward size", l->ffn_size, 1, QR_CONFIG_MAX_FFN, err));
+    QR_TRY(f64_in_range("activation limit of a layer", (double)l->ffn_limit, 0, 1e6, err));
+    QR_TRY(f64_in_range("activation limit of experts", (double)l->expert_limit, 0, 1e6, err));
     if (!qr_layer_attends(l))
         return QUIRE_OK;
     QR_TRY(in_range("number of attention heads", l->n_heads, 1, QR_CONFIG_MAX_HEADS, err));

@@ -58,7 +58,7 @@ static const float *run_dense(const struct qr_step *s, size_t begin, size_t end,
     case QR_CLASS_MASKED:
         project(s, QR_W_HEAD_DENSE, QR_W_HEAD_DENSE_BIAS, ctx->head_in, mid, team);
         for (size_t i = begin; i < end; i++)
-            qr_ffn_activate(m, &m->global, mid + i * width, NULL, width);
+            qr_ffn_activate(m, &m->global.act, mid + i * width, NULL, width);
         qr_norm_rows(s, &m->global, QR_W_HEAD_NORM, QR_W_HEAD_NORM_BIAS, ctx->head_in, mid, width,
                      begin, end);
         return ctx->head_in;

@@ -20,25 +20,25 @@ static void gelu_quick(const struct qr_kernels *k, float *gate, const float *up,
     k->scale(gate, 1 / alpha, n);
 }
 
-/* Gates become at most the limit, ups between minus the limit and the limit. */
-static void clamp(float *gate, float *up, float limit, size_t n)
+static void clamp(const struct qr_ffn_act *act, float *gate, float *up, size_t n)
 {
+    const float most = act->gate_limit, limit = act->up_limit;
     for (size_t i = 0; i < n; i++) {
-        gate[i] = gate[i] < limit ? gate[i] : limit;
+        gate[i] = gate[i] < most ? gate[i] : most;
         up[i] = up[i] < -limit ? -limit : up[i] < limit ? up[i] : limit;
     }
 }
 
-static void swiglu_oai(const struct qr_model_config *c, const struct qr_kernels *k, float *gate,
+static void swiglu_oai(const struct quire_model *m, const struct qr_ffn_act *act, float *gate,
                        float *up, size_t n)
 {
-    const float limit = c->act_limit, alpha = c->act_alpha;
-    clamp(gate, up, limit, n);
+    const float alpha = m->config->act_alpha;
+    clamp(act, gate, up, n);
     for (size_t i = 0; i < n; i++) {
         gate[i] = alpha * gate[i];
         up[i] = (up[i] + 1) / alpha;
     }
-    k->silu_mul(gate, up, n);
+    m->kernels->silu_mul(gate, up, n);
 }
 
 static void xielu(const struct qr_xielu *p, float *gate, const float *up, size_t n)
@@ -51,15 +51,15 @@ static void xielu(const struct qr_xielu *p, float *gate, const float *up, size_t
     }
 }
 
-void qr_ffn_activate(const struct quire_model *m, const struct qr_model_layer *layer, float *gate,
+void qr_ffn_activate(const struct quire_model *m, const struct qr_ffn_act *act, float *gate,
                      float *up, size_t n)
 {
     const struct qr_model_config *c = m->config;
     const struct qr_kernels *k = m->kernels;
     switch (c->activation) {
     case QR_ACT_SILU:
-        if (c->act_limit > 0 && up)
-            clamp(gate, up, c->act_limit, n);
+        if (act->up_limit > 0 && up)
+            clamp(act, gate, up, n);
         k->silu_mul(gate, up, n);
         break;
     case QR_ACT_GELU_TANH:
@@ -76,10 +76,10 @@ void qr_ffn_activate(const struct quire_model *m, const struct qr_model_layer *l
         gelu_quick(k, gate, up, n);
         break;
     case QR_ACT_XIELU:
-        xielu(&layer->xielu, gate, up, n);
+        xielu(&act->xielu, gate, up, n);
         break;
     case QR_ACT_SWIGLU_OAI:
-        swiglu_oai(c, k, gate, up, n);
+        swiglu_oai(m, act, gate, up, n);
         break;
     }
 }

@@ -6,8 +6,8 @@
 #include "model/load/model.h"
 
 /* Computes gate = act(gate) * up over n elements; with up NULL, gate = act(gate). Overwrites up.
- * Some activations have parameters in the layer. */
-void qr_ffn_activate(const struct quire_model *m, const struct qr_model_layer *layer, float *gate,
+ * act: parameters of the model's activation. */
+void qr_ffn_activate(const struct quire_model *m, const struct qr_ffn_act *act, float *gate,
                      float *up, size_t n);
 
 #endif

@@ -63,7 +63,7 @@ static void run_tile(const struct ffn *f, const struct qr_linear_block *b)
         up = f->t.tile_b;
     }
     multiply(f, f->roles->up, f->roles->up_bias, b, up ? up : tile);
-    qr_ffn_activate(m, f->layer, tile, up, (b->i1 - b->i0) * width);
+    qr_ffn_activate(m, &f->layer->act, tile, up, (b->i1 - b->i0) * width);
     for (size_t r = b->i0; r < b->i1; r++, tile += width) {
         if (f->inner->forms & QR_ACT_F32)
             memcpy(f->s->ctx->gate + r * f->inner->k + b->j0, tile, width * sizeof *tile);

@@ -304,9 +304,9 @@ static void gate_output(const struct qr_step *s, size_t width, const struct quir
     quire_team_barrier(team);
 }
 
-/* att *= softplus(att_gate). Ends with a barrier. */
-static void gate_output_softplus(const struct qr_step *s, size_t width,
-                                 const struct quire_team *team)
+/* att *= softplus(att_gate) or sigmoid(att_gate), for gates of elements or of heads. Ends with a
+ * barrier. */
+static void gate_in_place(const struct qr_step *s, size_t width, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
@@ -314,7 +314,8 @@ static void gate_output_softplus(const struct qr_step *s, size_t width,
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t i = begin * gates; i < end * gates; i++) {
-        const float x = ctx->att_gate[i], gate = x > 20 ? x : log1pf(expf(x));
+        const float x = ctx->att_gate[i];
+        const float gate = !c->gate_softplus ? 1 / (1 + expf(-x)) : x > 20 ? x : log1pf(expf(x));
         for (size_t d = i * shared; d < (i + 1) * shared; d++)
             ctx->att[d] *= gate;
     }
@@ -411,8 +412,8 @@ void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, floa
         qr_difference(s, i, team);
         att = ctx->att_gate;
     }
-    if (c->attention_gate && c->gate_softplus) {
-        gate_output_softplus(s, o->k, team);
+    if (c->attention_gate && (c->gate_softplus || c->gate_per_head)) {
+        gate_in_place(s, o->k, team);
     } else if (c->attention_gate) {
         gate_output(s, o->k, team);
         att = ctx->att_gate;

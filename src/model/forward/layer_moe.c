@@ -229,9 +229,9 @@ static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
     for (size_t r = p->first_row; r < p->first_row + p->n_rows; r++) {
         float *u = b->up + r * up->n + column;
         if (gated)
-            qr_ffn_activate(m, layer, b->gate + r * up->n + column, u, n);
+            qr_ffn_activate(m, &layer->expert_act, b->gate + r * up->n + column, u, n);
         else
-            qr_ffn_activate(m, layer, u, NULL, n);
+            qr_ffn_activate(m, &layer->expert_act, u, NULL, n);
     }
 }
 

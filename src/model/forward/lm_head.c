@@ -26,7 +26,7 @@ static void transform(const struct qr_step *s, size_t begin, size_t end,
     qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
     for (size_t i = begin; i < end; i++)
-        qr_ffn_activate(m, &m->global, ctx->head_mid + i * width, NULL, width);
+        qr_ffn_activate(m, &m->global.act, ctx->head_mid + i * width, NULL, width);
     qr_norm_rows(s, &m->global, QR_W_HEAD_NORM, QR_W_HEAD_NORM_BIAS, ctx->head_in, ctx->head_mid,
                  width, begin, end);
     quire_team_barrier(team);

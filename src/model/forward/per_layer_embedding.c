@@ -81,7 +81,8 @@ void qr_ple_sublayer(const struct qr_step *s, uint32_t i, float *out, const stru
     quire_team_barrier(team);
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++)
-        qr_ffn_activate(m, layer, ctx->ple.gate + r * dim, ctx->ple.rows + r * all + i * dim, dim);
+        qr_ffn_activate(m, &layer->act, ctx->ple.gate + r * dim, ctx->ple.rows + r * all + i * dim,
+                        dim);
     if (s->replicated)
         quire_team_barrier(team); /* each thread converts all rows */
     qr_convert_input(s, &act, &to_out, 1, ctx->ple.gate, s->n_tokens, team);

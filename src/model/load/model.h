@@ -23,6 +23,14 @@ struct qr_recurrent_weights {
     size_t tail, state; /* offsets in floats: last inputs of the convolution; state */
 };
 
+/* Parameters of the activation function of a feed-forward network. */
+struct qr_ffn_act {
+    struct qr_xielu xielu; /* alphas after softplus, beta added to alpha_n */
+    /* SWIGLU_OAI, SILU: gates are at most the first, ups between minus the second and the second;
+     * both 0: off */
+    float gate_limit, up_limit;
+};
+
 /* Weights of a layer by role, NULL if absent. Matrices (qr_role_is_matrix) are packed, vectors are
  * f32. */
 struct qr_model_layer {
@@ -45,7 +53,7 @@ struct qr_model_layer {
     uint32_t compress_layer;          /* its index in the KV group of compressed keys */
     size_t ngram_tail, ngram_context; /* offsets in floats in the state of a sequence */
     struct qr_lora *low_rank; /* [QR_LOW_RANK_SITES] updates of projections (low_rank.h), or NULL */
-    struct qr_xielu xielu;    /* alphas after softplus, beta added to alpha_n */
+    struct qr_ffn_act act, expert_act; /* of the dense and shared networks, of the experts */
 };
 
 /* KV groups and plan groups. */
