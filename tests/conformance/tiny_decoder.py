@@ -48,11 +48,11 @@ def renamed(*pairs):
     return apply
 
 
-def fused_gguf(tensors):
-    """GGUF tensors with q, k and v as one, and gate and up."""
+def fused_gguf(tensors, gates):
+    """GGUF tensors with q, k and v as one, and if `gates`, gate and up."""
     out = {}
     for name, (shape, values) in tensors.items():
-        for parts, whole in (("attn_q", "attn_k", "attn_v"), "attn_qkv"), (("ffn_gate", "ffn_up"), "ffn_up"):
+        for parts, whole in [(("attn_q", "attn_k", "attn_v"), "attn_qkv")] + [(("ffn_gate", "ffn_up"), "ffn_up")] * gates:
             part = name.split(".")[2] if name.startswith("blk.") else name
             if part in parts:
                 name = name.replace(f".{part}.", f".{whole}.")
@@ -85,12 +85,13 @@ class Model:
     name of its final norm; hidden_first: the order of its input
     scales: factors of embedding, residual and logits
     causal: an encoder if false, without an LM head, whose final states are compared
+    tied: the LM head is the embedding
     unit_head: rows of the LM head are divided by their lengths; the folder repeats the vocabulary, its rows of the
     LM head with other lengths, up to this many tokens
     folder(tensors), names: changes of the tensors in the folder; config: keys of config.json, where model_type is
     `outer` and the model's keys are in text_config, if that is not None
     gguf: architecture or None; gguf_pairs: interleaved in the GGUF file; gguf_fused: q, k and v are one tensor, and
-    gate and up; keys: its metadata
+    unless it is "qkv" gate and up; keys: its metadata
     """
 
     def __init__(self, name, **options):
@@ -105,7 +106,7 @@ class Model:
         self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
-        self.gguf_fused, self.outer, self.causal = False, None, True
+        self.gguf_fused, self.outer, self.causal, self.tied = False, None, True, False
         for key, value in options.items():
             assert hasattr(self, key), key
             setattr(self, key, value)
@@ -144,7 +145,9 @@ class Model:
     def fill(self):
         w = self.w
         w.add("model.embed_tokens.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
-        if self.causal:
+        if self.tied:
+            w.tensors["lm_head.weight"] = (None, *w.tensors["model.embed_tokens.weight"][1:])
+        elif self.causal:
             w.add("lm_head.weight", "output.weight", [VOCAB, HIDDEN])
         self.add_norm("model.norm", "output_norm")
         for i in range(self.layers + self.mtp):
@@ -307,13 +310,14 @@ class Model:
         eps = {"rms_norm_eps": EPS} if self.norm == "rms" else {"layer_norm_eps": EPS}
         config = {"vocab_size": self.unit_head or VOCAB, "hidden_size": HIDDEN, "intermediate_size": FFN, "num_attention_heads": HEADS,
                   "num_hidden_layers": self.layers, "num_key_value_heads": KV_HEADS, "hidden_act": "silu",
-                  "max_position_embeddings": 256, "rope_theta": THETA, "tie_word_embeddings": False,
+                  "max_position_embeddings": 256, "rope_theta": THETA, "tie_word_embeddings": self.tied,
                   "model_type": self.name, **eps, **self.config}
         config = {k: v for k, v in config.items() if v is not ABSENT}
         config = {"model_type": self.outer, "text_config": config} if self.outer else config
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
-        plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()}
+        plain = {hf: (shape, values) for hf, (_, shape, values) in self.w.tensors.items()
+                 if not (self.tied and hf == "lm_head.weight")}
         plain = self.repeated(renamed(*self.mtp_names)(plain))
         dtype, pack = ("BF16", pack_bf16) if self.bf16 else ("F32", tiny.pack_f32)
         tiny.write_safetensors(f"{folder}/model.safetensors",
@@ -362,7 +366,7 @@ class Model:
         for hf, (gguf, shape, values) in self.w.tensors.items():
             stored.tensors[hf] = (gguf, shape, self.to_pairs(hf, shape, values))
         tensors = tiny.gguf_tensors(stored)
-        tiny.write_gguf_file(path, keys, fused_gguf(tensors) if self.gguf_fused else tensors)
+        tiny.write_gguf_file(path, keys, fused_gguf(tensors, self.gguf_fused != "qkv") if self.gguf_fused else tensors)
 
 
 def check(models, quire_eval):

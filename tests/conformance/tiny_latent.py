@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Heads of multi-token prediction of families with multi-head latent attention, as tiny random models.
+"""Families with multi-head latent attention, some with a head of multi-token prediction, as tiny random models.
 
 As tiny_families.py: a folder and a GGUF file of each model, whose head is in both, against logits of the model and
 of the head in double precision.
@@ -11,7 +11,7 @@ import math
 import sys
 
 import tiny_models as tiny
-from tiny_decoder import EXPERT_FFN, EXPERTS, GROUPS, HEADS, HIDDEN, TOP_GROUPS, TOP_K, Model, check
+from tiny_decoder import EXPERT_FFN, EXPERTS, FFN, GROUPS, HEADS, HIDDEN, TOP_GROUPS, TOP_K, Model, check, relu2
 from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_U32
 
 Q_RANK, KV_RANK, NOPE, ROPE, V_DIM = 24, 16, 12, 8, 10
@@ -30,10 +30,13 @@ class Latent(Model):
         for name, gguf, rows in ("q_a_layernorm", "attn_q_a_norm", Q_RANK), ("kv_a_layernorm", "attn_kv_a_norm", KV_RANK):
             self.add_norm(f"{at}{name}", f"{blk}{gguf}", rows)
 
+    def queries(self, at, x):
+        return self.project(at, "q_b", self.normed(self.project(at, "q_a", x), f"{at}q_a_layernorm"))
+
     def parts(self, hf, x, position):
         """Queries, keys and values of one token, by head."""
         at = f"{hf}self_attn."
-        q = self.project(at, "q_b", self.normed(self.project(at, "q_a", x), f"{at}q_a_layernorm"))
+        q = self.queries(at, x)
         both = tiny.matvec(self.w.matrix(f"{at}kv_a_proj_with_mqa.weight"), x)
         kv = self.project(at, "kv_b", self.normed(both[:KV_RANK], f"{at}kv_a_layernorm"))
         turned, queries, keys, values = self.rotate(both[KV_RANK:], position), [], [], []
@@ -58,6 +61,26 @@ class Latent(Model):
         return out
 
 
+class Plm(Latent):
+    """Queries are projected directly; no gate."""
+
+    def fill_attention(self, hf, blk):
+        super().fill_attention(hf, blk)
+        for name in "q_a_proj", "q_a_layernorm", "q_b_proj":
+            del self.w.tensors[f"{hf}self_attn.{name}.weight"]
+        self.w.add(f"{hf}self_attn.q_proj.weight", f"{blk}attn_q.weight", [HEADS * (NOPE + ROPE), HIDDEN])
+
+    def add_mlp(self, hf, blk, suffix, ffn, expert=None):
+        for part, shape in (("up", [FFN, HIDDEN]), ("down", [HIDDEN, FFN])):
+            self.w.add(f"{hf}{part}_proj.weight", f"{blk}ffn_{part}.weight", shape)
+
+    def queries(self, at, x):
+        return self.project(at, "q", x)
+
+    def mlp(self, hf, x):
+        return self.project(hf, "down", [relu2(v) for v in self.project(hf, "up", x)])
+
+
 CONFIG = {"q_lora_rank": Q_RANK, "kv_lora_rank": KV_RANK, "qk_nope_head_dim": NOPE, "qk_rope_head_dim": ROPE,
           "v_head_dim": V_DIM, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "num_experts_per_tok": TOP_K,
           "moe_intermediate_size": EXPERT_FFN, "first_k_dense_replace": 1, "n_group": GROUPS, "topk_group": TOP_GROUPS,
@@ -71,7 +94,11 @@ KEYS = [("attention.q_lora_rank", GGUF_U32, Q_RANK), ("attention.kv_lora_rank", 
         ("expert_weights_norm", GGUF_BOOL, True), ("expert_weights_scale", GGUF_F32, 2.5),
         ("expert_gating_func", GGUF_U32, 2), ("leading_dense_block_count", GGUF_U32, 1),
         ("nextn_predict_layers", GGUF_U32, 1)]
-MODELS = [lambda name=name: Latent(name, rope_dim=ROPE, pairs=True, moe="sigmoid", mtp=True, gguf="deepseek2",
+PLM_CONFIG = {"kv_lora_rank": KV_RANK, "qk_nope_head_dim": NOPE, "qk_rope_head_dim": ROPE, "v_head_dim": V_DIM,
+              "q_lora_rank": None, "hidden_act": "relu2", "num_key_value_heads": HEADS, "head_dim": ROPE,
+              "qk_head_dim": NOPE + ROPE, "attention_bias": False, "rope_interleave": True}
+MODELS = [lambda: Plm("plm", rope_dim=ROPE, pairs=True, tied=True, gguf="plm", config=PLM_CONFIG, keys=KEYS[1:4])]
+MODELS += [lambda name=name: Latent(name, rope_dim=ROPE, pairs=True, moe="sigmoid", mtp=True, gguf="deepseek2",
                                    config=CONFIG, keys=KEYS) for name in ("deepseek_v3", "glm4_moe_lite")]
 
 if __name__ == "__main__":

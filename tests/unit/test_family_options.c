@@ -375,6 +375,58 @@ static void test_layer_limits(void **state)
     bad(MODEL("llama", ",\"swiglu_limits\":[0,0,0,7]"), QUIRE_E_UNSUPPORTED, "swiglu_limits");
 }
 
+/* Head counts and widths in lists. */
+static void test_size_lists(void **state)
+{
+    (void)state;
+#define ELM(more)                                                                                  \
+    "{\"model_type\":\"openelm\",\"vocab_size\":320,\"model_dim\":64,\"head_dim\":16,"             \
+    "\"num_transformer_layers\":3,\"max_context_length\":256,\"num_query_heads\":[2,4,4],"         \
+    "\"num_kv_heads\":[1,2,4],\"ffn_multipliers\":[0.1,1.3,2.0],\"ffn_dim_divisor\":16" more "}"
+    struct qr_model_config c = good(ELM(""));
+    static const uint32_t widths[] = { 16, 80, 128 }; /* 6.4, 83.2 and 128 */
+    for (uint32_t i = 0; i < 3; i++)
+        assert_true(c.layers[i].n_heads == (i ? 4 : 2) && c.layers[i].n_kv_heads == 1U << i &&
+                    c.layers[i].ffn_size == widths[i]);
+    assert_true(c.tied_embeddings && c.max_heads == 4 && c.max_kv_heads == 4);
+    qr_model_config_free(&c);
+    c = good(ELM(",\"ffn_dim_divisor\":60")); /* 60 is less than nine tenths of 83.2 */
+    assert_true(c.layers[1].ffn_size == 120);
+    qr_model_config_free(&c);
+    static const char *const keys[] = { "num_query_heads", "num_kv_heads", "ffn_multipliers" };
+    for (size_t i = 0; i < 3; i++) {
+        static const struct {
+            const char *value, *text;
+        } cases[] = { { "4", "must list 3" },
+                      { "[4,4]", "must list 3" },
+                      { "null", "must list 3" },
+                      { "[4,4,0]", "[2] must be a positive" },
+                      { "[4,\"4\",4]", "[1] must be" },
+                      { "[4,4,-4]", "[2] must be a positive" },
+                      { "[4,4,1e300]", "[2] is 1e+300" } };
+        for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+            char json[512], text[96];
+            snprintf(json, sizeof json,
+                     "{\"model_type\":\"openelm\",\"vocab_size\":320,\"model_dim\":64,"
+                     "\"num_transformer_layers\":3,\"num_query_heads\":[4,4,4],\"num_kv_heads\":"
+                     "[4,4,4],\"ffn_multipliers\":[1,1,1],\"%s\":%s}",
+                     keys[i], cases[k].value);
+            snprintf(text, sizeof text, "%s%s%s", keys[i], cases[k].text[0] == '[' ? "" : " ",
+                     cases[k].text);
+            bad(json, QUIRE_E_FORMAT, text);
+        }
+    }
+    bad(ELM(",\"num_query_heads\":[2,4.5,4]"), QUIRE_E_FORMAT, "num_query_heads[1] is 4.5");
+    bad(ELM(",\"num_kv_heads\":[1,3,4]"), QUIRE_E_FORMAT, "kv heads");
+    bad(ELM(",\"ffn_dim_divisor\":0"), QUIRE_E_FORMAT, "ffn_dim_divisor is 0");
+    bad(ELM(",\"ffn_dim_divisor\":4294967295"), QUIRE_E_FORMAT, "ffn_dim_divisor is 4294967295");
+    bad(ELM(",\"ffn_dim_divisor\":\"16\""), QUIRE_E_FORMAT, "ffn_dim_divisor");
+    bad(ELM(",\"ffn_with_glu\":false"), QUIRE_E_UNSUPPORTED, "ffn_with_glu");
+    bad("{\"model_type\":\"openelm\",\"vocab_size\":320,\"model_dim\":64,"
+        "\"num_transformer_layers\":1}",
+        QUIRE_E_FORMAT, "num_query_heads is missing");
+}
+
 static void test_minicpm(void **state)
 {
     (void)state;
@@ -417,6 +469,7 @@ int main(void)
         cmocka_unit_test(test_fixed_options),
         cmocka_unit_test(test_layer_lists),
         cmocka_unit_test(test_layer_limits),
+        cmocka_unit_test(test_size_lists),
         cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),
     };

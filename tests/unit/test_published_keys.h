@@ -381,6 +381,22 @@ static const struct {
       "or\":2.5,\"scoring_func\":\"sigmoid\",\"sliding_window\":128,\"sliding_window_patt"
       "ern\":\"LLLG\",\"tie_word_embeddings\":false,\"topk_group\":1,\"topk_method\":\"no"
       "aux_tc\"" },
+    { "deepseek", /* DeepSeek MoE 16B */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"aux_loss_alpha\":0.001,\"first_k_"
+      "dense_"
+      "replace\":1,\"hidden_act\":\"silu\",\"moe_intermediate_size\":1408,\"moe_layer_freq\":1,\"n_"
+      "routed_experts\":64,\"n_shared_experts\":2,\"norm_topk_prob\":false,\"num_experts_per_tok\":"
+      "6,"
+      "\"pretraining_tp\":1,\"rms_norm_eps\":1e-06,\"rope_scaling\":null,\"rope_theta\":10000,"
+      "\"scoring_func\":\"softmax\",\"seq_aux\":true,\"tie_word_embeddings\":false" },
+    { "plm", /* PLM 1.8B */
+      ",\"attention_bias\":false,\"attention_dropout\":0.0,\"head_dim\":64,\"hidden_act\":"
+      "\"relu2\","
+      "\"kv_lora_rank\":512,\"pretraining_tp\":1,\"q_lora_rank\":null,\"qk_head_dim\":192,\"qk_"
+      "nope_"
+      "head_dim\":128,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-06,\"rope_interleave\":true,"
+      "\"rope_scaling\":null,\"rope_theta\":100000.0,\"tie_word_embeddings\":true,\"v_head_dim\":"
+      "128" },
 };
 
 #endif

@@ -149,7 +149,8 @@ struct qr_arch {
     bool hf_mlp_bias;               /* mlp_bias: biases of the feed-forward */
     const char *hf_norm_bias_key;   /* biases of norms */
     const char *hf_output_bias_key; /* bias of the LM head */
-    bool hf_auto_ffn;               /* block_auto_adjust_ff_dim and related keys (LFM2) */
+    bool hf_size_lists; /* num_query_heads, num_kv_heads and ffn_multipliers list sizes (OpenELM) */
+    bool hf_auto_ffn;   /* block_auto_adjust_ff_dim and related keys (LFM2) */
     bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
     bool hf_half_ffn;        /* intermediate_size counts gate and up */
     bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */

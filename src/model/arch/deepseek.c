@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* deepseek.c - MLA families: DeepSeek V2 and V3 with group-limited MoE and shared experts, GLM 4.7
- * Flash, Mistral 4, Youtu (dense). */
+ * Flash, Mistral 4, Youtu (dense), PLM (dense, without a gate). */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default v2_defaults[] = {
@@ -180,6 +180,40 @@ const struct qr_arch qr_arch_youtu = {
     .hf_ignored_keys = youtu_ignored_keys,
     .hf_names = qr_names_hf_latent,
     .hf_common_names = qr_names_hf_llama,
+};
+
+static const struct qr_hf_default plm_defaults[] = {
+    { "max_position_embeddings", 4096 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 100000 },
+    { "kv_lora_rank", 512 },
+    { "qk_nope_head_dim", 128 },
+    { "qk_rope_head_dim", 64 },
+    { "v_head_dim", 128 },
+    { "tie_word_embeddings", 1 },
+    { 0 },
+};
+
+const struct qr_arch qr_arch_plm = {
+    .name = "plm",
+    .hf_types = { "plm" },
+    .gguf_archs = { "plm" },
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_RELU2,
+    .mla = true,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_INTERLEAVED,
+    .hf_interleave_key = "rope_interleave",
+    .hf_aliases = aliases,
+    .hf_fixed_bools = fixed_bools,
+    .hf_defaults = plm_defaults,
+    .hf_ignored_keys = ignored_keys,
+    .hf_names = qr_names_hf_latent,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .gguf_names = qr_names_gguf_latent,
+    .gguf_common_names = qr_names_gguf,
 };
 
 static const struct qr_hf_default mistral_defaults[] = {

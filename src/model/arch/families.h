@@ -20,6 +20,7 @@
     X(cohere2)                                                                                     \
     X(cohere2_moe)                                                                                 \
     X(cwm)                                                                                         \
+    X(deepseek)                                                                                    \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
     X(deepseek_v32)                                                                                \
@@ -106,12 +107,14 @@
     X(olmo3)                                                                                       \
     X(olmo_hybrid)                                                                                 \
     X(olmoe)                                                                                       \
+    X(openelm)                                                                                     \
     X(opt)                                                                                         \
     X(orion)                                                                                       \
     X(pangu_embedded)                                                                              \
     X(phi)                                                                                         \
     X(phi3)                                                                                        \
     X(phimoe)                                                                                      \
+    X(plm)                                                                                         \
     X(qwen2)                                                                                       \
     X(qwen2_moe)                                                                                   \
     X(qwen3)                                                                                       \

@@ -92,6 +92,11 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
     *heads = *kv_heads = *ffn = 0;
     if (h->arch->recurrent && h->arch->recurrent->all)
         return QUIRE_OK;
+    if (h->arch->hf_size_lists) { /* the others: qr_hf_read_layer_sizes */
+        QR_TRY(qr_hf_u32(h, "head_dim", &cfg->head_dim));
+        cfg->v_head_dim = cfg->head_dim;
+        return QUIRE_OK;
+    }
     QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
     QR_TRY(read_ffn_size(h, ffn));
     QR_TRY(adjust_ffn(h, ffn));

@@ -6,6 +6,7 @@
 #include "model/arch/arch.h"
 #include "model/config/config.h"
 #include "model/config/hf_block_configs.h"
+#include "model/config/hf_size_lists.h"
 #include "model/config/limits.h"
 #include <math.h>
 #include <stdlib.h>
@@ -180,5 +181,7 @@ quire_status qr_hf_read_layer_sizes(const struct qr_hf_source *h)
         QR_TRY(read_shared_kv(h));
     if (h->arch->optional_sublayers)
         QR_TRY(qr_hf_read_block_configs(h));
+    if (h->arch->hf_size_lists)
+        QR_TRY(qr_hf_read_size_lists(h));
     return h->arch->per_layer_embeddings ? read_ple(h) : QUIRE_OK;
 }
