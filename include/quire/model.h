@@ -64,7 +64,7 @@ enum {
     QUIRE_MODEL_STRICT = 1u << 2,
     /** Recurrent states (quire/state_pool.h) in bf16: half the memory. A state is rounded after
      *  every token, so results still do not depend on how the tokens are divided among steps.
-     *  Convolutions keep their inputs, and RWKV its state, in f32; without effect on models that
+     *  Convolutions keep their inputs, and RWKV-4 its state, in f32; without effect on models that
      *  have nothing else. Prompts take up to 1.1 times as long, generation for many sequences
      *  gains as much (Xeon); docs/numerics.md has the error. */
     QUIRE_MODEL_BF16_STATES = 1u << 3,

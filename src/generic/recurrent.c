@@ -115,6 +115,33 @@ void qr_state_delta_generic(const struct qr_scan *s)
     store_bf16(s);
 }
 
+static void wkv7_row(const struct qr_scan *s, size_t r)
+{
+    const size_t at = r * s->key_stride;
+    const float *q = s->q + at, *k = s->k + at, *read = s->read + at, *remove = s->remove + at;
+    const float *v = s->v + r * s->value_stride, *decay = s->decay + r * s->decay_stride;
+    for (size_t j = 0; j < s->n_values; j++) {
+        float *column = s->state + j, p = 0, sum = 0;
+        for (size_t i = 0; i < s->n_keys; i++)
+            p = qr_fmaf(read[i], column[i * s->state_stride], p);
+        for (size_t i = 0; i < s->n_keys; i++) {
+            float *const x_at = column + i * s->state_stride;
+            const float x = qr_fmaf(k[i], v[j], qr_fmaf(remove[i], p, decay[i] * *x_at));
+            sum = qr_fmaf(q[i], x, sum);
+            *x_at = state_round(x, s);
+        }
+        s->out[r * s->out_stride + j] = sum;
+    }
+}
+
+void qr_state_wkv7_generic(const struct qr_scan *s)
+{
+    load_bf16(s);
+    for (size_t r = 0; r < s->n_rows; r++)
+        wkv7_row(s, r);
+    store_bf16(s);
+}
+
 static void channels_row(const struct qr_scan *a, const float *rates, const float *d, size_t r)
 {
     const float *c = a->q + r * a->key_stride, *b = a->k + r * a->key_stride;
@@ -149,5 +176,6 @@ void qr_init_recurrent_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, sigmoid_mul, generic);
     QR_SET_KERNEL(k, state_outer, generic);
     QR_SET_KERNEL(k, state_delta, generic);
+    QR_SET_KERNEL(k, state_wkv7, generic);
     QR_SET_KERNEL(k, state_channels, generic);
 }

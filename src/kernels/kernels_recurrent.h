@@ -12,6 +12,8 @@
  *                   out = fma(d, v, out)
  *   state_delta     t = decay * s, the decay of key element i at decay[i * decay_step];
  *                   u = dt * (v - sum of k t); s = fma(k, u, t); out = sum of q s
+ *   state_wkv7      p = sum of read s; s = fma(k, v, fma(remove, p, decay * s)); out = sum of q s;
+ *                   decays, read and remove of the key elements
  *   state_channels  s = fma(k, dt * v, exp(dt * rates) * s); out = sum of q s; out = out + d * v;
  *                   dt, d and v of the channel, rates in rows like s
  * With bf16 the elements of s are then rounded to bf16, to nearest even; zeros are positive, and
@@ -44,7 +46,8 @@ struct qr_scan {
     const float *dt; /* outer: step size that multiplies v, or NULL; delta: beta; channels: one per
                       * channel */
     size_t dt_stride;
-    float d; /* outer: out += d * v */
+    float d;                    /* outer: out += d * v */
+    const float *read, *remove; /* wkv7: in rows like those of k */
     float *out;
     size_t out_stride;
 };
@@ -63,6 +66,7 @@ struct qr_scan {
     /* Updates of a state by all rows of s; s->fresh is not read. */                               \
     X(void, state_outer, (const struct qr_scan *s))                                                \
     X(void, state_delta, (const struct qr_scan *s))                                                \
+    X(void, state_wkv7, (const struct qr_scan *s))                                                 \
     X(void, state_channels, (const struct qr_scan *s, const float *rates, const float *d))
 
 #endif

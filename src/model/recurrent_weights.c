@@ -87,6 +87,20 @@ static quire_status prepare_decay(struct quire_model *m, struct qr_model_layer *
     return QUIRE_OK;
 }
 
+/* WKV7: what multiplies the sigmoid of a step size in the logarithm of its decay. */
+static quire_status prepare_constant_decay(struct quire_model *m, struct qr_model_layer *layer,
+                                           struct quire_error *err)
+{
+    const size_t n = (size_t)qr_recurrent_key_width(&m->config->recurrent);
+    float *decay = reserve(m, n, 1, err);
+    if (!decay)
+        return QUIRE_E_NOMEM;
+    for (size_t c = 0; c < n; c++)
+        decay[c] = (float)-exp(-0.5);
+    layer->recurrent.decay = decay;
+    return QUIRE_OK;
+}
+
 /* RG-LRU: the logarithm of the smallest decay of each channel, -8 softplus(parameter). */
 static quire_status prepare_log_decays(struct quire_model *m, struct qr_model_layer *layer,
                                        struct quire_error *err)
@@ -169,6 +183,8 @@ quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_erro
             QR_TRY(prepare_slopes(m, i, err));
         else if (r->kind == QR_RECURRENT_RG_LRU)
             QR_TRY(prepare_log_decays(m, &m->layers[i], err));
+        else if (r->kind == QR_RECURRENT_WKV7)
+            QR_TRY(prepare_constant_decay(m, &m->layers[i], err));
         else if (r->kind != QR_RECURRENT_SHORT_CONV)
             QR_TRY(prepare_decay(m, &m->layers[i], err));
     }

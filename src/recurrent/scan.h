@@ -13,6 +13,9 @@ void qr_scan_outer(const struct qr_scan *s, const struct qr_kernels *kernels);
 /* S = decay S; S += k beta (v - S^T k); out = S^T q. */
 void qr_scan_delta(const struct qr_scan *s, const struct qr_kernels *kernels);
 
+/* RWKV-7: p = S^T read; S = decay S + remove p + k v; out = S^T q. */
+void qr_scan_wkv7(const struct qr_scan *s, const struct qr_kernels *kernels);
+
 /* Mamba-1. Per channel c: S_n = exp(dt a_n) S_n + dt x b_n; out = sum of c_n S_n + d x. dt is one
  * per channel, rates and d belong to the channels:
  *   rates  [n_keys][state_stride]

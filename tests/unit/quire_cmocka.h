@@ -61,6 +61,13 @@ static inline bool need_shared(void)
     return false;
 }
 
+/* Name m of a list that ends with NULL, in which QUIRE_TEST_MODEL takes the place of all. */
+static inline const char *nth_model(const char *const *list, size_t m)
+{
+    const char *only = getenv("QUIRE_TEST_MODEL");
+    return !only ? list[m] : m == 0 ? only : NULL;
+}
+
 #define assert_status(expected, call)                                                              \
     do {                                                                                           \
         const quire_status got_ = (call);                                                          \

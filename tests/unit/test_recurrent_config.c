@@ -20,6 +20,9 @@
 #define RWKV(more)                                                                                 \
     "{\"model_type\":\"rwkv\",\"vocab_size\":320,\"hidden_size\":64,\"num_hidden_layers\":3,"      \
     "\"context_length\":512" more "}"
+#define RWKV7(more)                                                                                \
+    "{\"model_type\":\"rwkv7\",\"vocab_size\":320,\"hidden_size\":128,\"num_hidden_layers\":3,"    \
+    "\"hidden_act\":\"sqrelu\"" more "}"
 #define ZAMBA_LAYERS ",\"layers_block_type\":[\"mamba\",\"hybrid\",\"hybrid\",\"hybrid\"]"
 #define ZAMBA(more)  MODEL("zamba2", more)
 #define NEMO(more)                                                                                 \
@@ -197,6 +200,55 @@ static void wkv(void **state)
         QUIRE_E_FORMAT, "hidden size is 2000000");
 }
 
+/* RWKV-7: heads of 64, and ranks that follow from the hidden size. */
+static void wkv7(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(RWKV7(""));
+    const struct qr_recurrent_config *r = &c.recurrent;
+    expect_mixers(&c, "rrr");
+    assert_true(r->n_heads == 2 && r->key_dim == 64 && r->value_dim == 64 && r->norm_dim == 64);
+    assert_true(r->dt_rank == 32 && r->rate_rank == 32 && r->value_rank == 32);
+    assert_true(r->gate_rank == 32 && r->norm_eps == 64 * 1e-5f);
+    assert_true(c.layers[2].ffn_size == 512 && c.activation == QR_ACT_RELU2);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"rwkv7\",\"vocab_size\":320,\"hidden_size\":4096,"
+             "\"num_hidden_layers\":3,\"hidden_act\":\"sqrelu\"}");
+    assert_true(r->dt_rank == 128 && r->rate_rank == 128 && r->value_rank == 96);
+    assert_true(r->gate_rank == 480);
+    qr_model_config_free(&c);
+    c = good(RWKV7(",\"head_dim\":32,\"num_heads\":4,\"intermediate_size\":80,\"norm_eps\":1e-4,"
+                   "\"decay_low_rank_dim\":8,\"a_low_rank_dim\":9,\"v_low_rank_dim\":10,"
+                   "\"gate_low_rank_dim\":11,\"hidden_ratio\":4.0,\"attn\":null"));
+    assert_true(r->n_heads == 4 && r->dt_rank == 8 && r->rate_rank == 9 && r->value_rank == 10);
+    assert_true(r->gate_rank == 11 && c.layers[0].ffn_size == 80 && r->norm_eps == 32 * 1e-4f);
+    qr_model_config_free(&c);
+}
+
+static void bad_wkv7(void **state)
+{
+    (void)state;
+    bad(RWKV7(",\"head_dim\":0"), QUIRE_E_FORMAT, "not a multiple of head_dim 0");
+    bad(RWKV7(",\"head_dim\":48"), QUIRE_E_FORMAT,
+        "hidden_size 128 is not a multiple of head_dim 48");
+    bad(RWKV7(",\"num_heads\":4"), QUIRE_E_UNSUPPORTED, "4 heads of 64 in a hidden size of 128");
+    bad(RWKV7(",\"decay_low_rank_dim\":0"), QUIRE_E_FORMAT, "recurrent dt rank is 0");
+    bad(RWKV7(",\"a_low_rank_dim\":0"), QUIRE_E_FORMAT, "recurrent rate rank is 0");
+    bad(RWKV7(",\"v_low_rank_dim\":0"), QUIRE_E_FORMAT, "recurrent value rank is 0");
+    bad(RWKV7(",\"gate_low_rank_dim\":4000000000"), QUIRE_E_FORMAT, "recurrent gate rank is");
+    bad(RWKV7(",\"intermediate_size\":0"), QUIRE_E_FORMAT, "feed-forward size is 0");
+    bad(RWKV7(",\"norm_first\":false"), QUIRE_E_UNSUPPORTED, "norm_first");
+    bad(RWKV7(",\"norm_bias\":false"), QUIRE_E_UNSUPPORTED, "norm_bias");
+    bad(RWKV7(",\"attn\":{\"layers\":[1]}"), QUIRE_E_UNSUPPORTED, "attn");
+    bad(RWKV7(",\"hidden_ratio\":3"), QUIRE_E_UNSUPPORTED, "hidden_ratio");
+    bad("{\"model_type\":\"rwkv7\",\"vocab_size\":320,\"hidden_size\":128,"
+        "\"num_hidden_layers\":3,\"hidden_act\":\"silu\"}",
+        QUIRE_E_UNSUPPORTED, "hidden_act");
+    bad("{\"model_type\":\"rwkv7\",\"vocab_size\":320,\"hidden_size\":2000000,"
+        "\"num_hidden_layers\":3,\"hidden_act\":\"sqrelu\"}",
+        QUIRE_E_FORMAT, "hidden size is 2000000");
+}
+
 static void bad_delta(void **state)
 {
     (void)state;
@@ -232,7 +284,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns),  cmocka_unit_test(bad_patterns),
         cmocka_unit_test(bad_mamba), cmocka_unit_test(shared_blocks),
-        cmocka_unit_test(wkv),       cmocka_unit_test(bad_delta),
+        cmocka_unit_test(wkv),       cmocka_unit_test(wkv7),
+        cmocka_unit_test(bad_wkv7),  cmocka_unit_test(bad_delta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

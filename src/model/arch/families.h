@@ -127,6 +127,7 @@
     X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
+    X(rwkv7)                                                                                       \
     X(seed_oss)                                                                                    \
     X(smallthinker)                                                                                \
     X(smollm3)                                                                                     \

@@ -122,6 +122,7 @@ enum qr_recurrent_kind {
     /* o: mean of the values, weighted by exp(k), which decays; token shift in all sublayers, whose
      * feed-forward networks have a gate of the output: RWKV-4 */
     QR_RECURRENT_WKV,
+    QR_RECURRENT_WKV7, /* p = S a; S = w S + b p + k v; o = S q; token shift as well: RWKV-7 */
     /* per channel: s = a s + sqrt(1 - a^2) i u, but s = i u at the first token; u: the convolved
      * input, i and a from gates by head: RG-LRU (arXiv 2402.19427) */
     QR_RECURRENT_RG_LRU,
@@ -140,12 +141,13 @@ enum qr_recurrent_output {
  * each. Short convolution and WKV: n_heads channels, key_dim and value_dim 1. */
 struct qr_recurrent_config {
     enum qr_recurrent_kind kind;
-    uint32_t n_heads, n_key_heads; /* n_key_heads: groups of Mamba-2 */
-    uint32_t key_dim, value_dim;   /* of a head; key_dim: state size of Mamba */
-    uint32_t conv_taps;            /* of the causal convolution; 0 = none */
-    uint32_t dt_rank;              /* of low-rank step sizes (Mamba-1) or decays; 0 = direct */
-    uint32_t gate_rank;            /* of a low-rank gate; 0 = z is projected directly */
-    uint32_t norm_dim;             /* elements of one output norm */
+    uint32_t n_heads, n_key_heads;  /* n_key_heads: groups of Mamba-2 */
+    uint32_t key_dim, value_dim;    /* of a head; key_dim: state size of Mamba */
+    uint32_t conv_taps;             /* of the causal convolution; 0 = none */
+    uint32_t dt_rank;               /* of low-rank step sizes (Mamba-1) or decays; 0 = direct */
+    uint32_t gate_rank;             /* of a low-rank gate; 0 = z is projected directly */
+    uint32_t rate_rank, value_rank; /* WKV7: of rates of removal, shares of the first values */
+    uint32_t norm_dim;              /* elements of one output norm */
     enum qr_recurrent_output output;
     bool norm_per_head; /* one weight vector of norm_dim for all output norms */
     bool sigmoid_gate;  /* act(z) is sigmoid, else silu */

@@ -164,10 +164,26 @@ enum qr_weight_role {
     QR_W_REC_DT_NORM, /* [dt_rank] */
     QR_W_REC_B_NORM,  /* [key_dim] */
     QR_W_REC_C_NORM,
-    QR_W_REC_NORM,  /* [norm_dim] per head, or [n_heads * value_dim] */
-    QR_W_REC_MIX_K, /* [hidden]: parts of the token itself in the shifted inputs of K, V and Z */
+    QR_W_REC_NORM, /* [norm_dim] per head, or [n_heads * value_dim] */
+    QR_W_REC_NORM_BIAS,
+    /* [hidden]: parts of the token itself in the shifted inputs of K, V and Z; WKV7: of the token
+     * before it, also in those of Q, DT_A and RATE_A; VALUE_A reads that of V */
+    QR_W_REC_MIX_K,
     QR_W_REC_MIX_V,
     QR_W_REC_MIX_Z,
+    QR_W_REC_MIX_Q,
+    QR_W_REC_MIX_DT,
+    QR_W_REC_MIX_RATE,
+    /* WKV7 */
+    QR_W_REC_RATE_A,     /* [rate_rank][hidden] */
+    QR_W_REC_RATE,       /* [keys][rate_rank] */
+    QR_W_REC_RATE_BIAS,  /* [keys] */
+    QR_W_REC_VALUE_A,    /* [value_rank][hidden], in all layers but the first */
+    QR_W_REC_VALUE,      /* [values][value_rank] */
+    QR_W_REC_VALUE_BIAS, /* [values] */
+    QR_W_REC_KEY_READ,   /* [keys]: factors of the keys that are read and removed */
+    QR_W_REC_KEY_RATE,   /* [keys]: the part of the rates that keys are multiplied by */
+    QR_W_REC_BONUS,      /* [keys]: weights of the token's own key and query */
     QR_W_REC_V_BIAS,
     QR_W_REC_Z_BIAS,
     QR_W_REC_OUT_BIAS,

@@ -98,6 +98,12 @@ uint64_t qr_recurrent_conv_width(const struct qr_recurrent_config *r);
 /* Number of step sizes or decays of a token. */
 uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r);
 
+/* Whether sublayers have token shift. */
+static inline bool qr_recurrent_shifts(const struct qr_recurrent_config *r)
+{
+    return r->kind == QR_RECURRENT_WKV || r->kind == QR_RECURRENT_WKV7;
+}
+
 /* Whether any layer is a mixture of experts. */
 bool qr_model_has_experts(const struct qr_model_config *cfg);
 

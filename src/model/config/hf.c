@@ -162,6 +162,7 @@ static quire_status read_activation(const struct qr_hf_source *h)
         { "quick_gelu", QR_ACT_GELU_QUICK },
         { "relu", QR_ACT_RELU },
         { "relu2", QR_ACT_RELU2 },
+        { "sqrelu", QR_ACT_RELU2 },
         { "xielu", QR_ACT_XIELU },
     };
     const char *name = NULL;

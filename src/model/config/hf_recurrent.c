@@ -135,6 +135,54 @@ static quire_status read_wkv(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* The ranks of RWKV-7, which follow from the hidden size where the file has none. */
+static quire_status read_wkv7_ranks(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    const struct {
+        const char *key;
+        double exponent, factor;
+        uint32_t *out;
+    } ranks[] = { { "decay_low_rank_dim", 0.5, 1.8, &r->dt_rank },
+                  { "a_low_rank_dim", 0.5, 1.8, &r->rate_rank },
+                  { "v_low_rank_dim", 0.5, 1.3, &r->value_rank },
+                  { "gate_low_rank_dim", 0.8, 0.6, &r->gate_rank } };
+    for (size_t i = 0; i < sizeof ranks / sizeof *ranks; i++) {
+        const double n = rint(pow(h->cfg->hidden_size, ranks[i].exponent) * ranks[i].factor / 32);
+        bool has;
+        *ranks[i].out = n > 1 ? 32 * (uint32_t)n : 32;
+        QR_TRY(qr_hf_u32_opt(h, ranks[i].key, ranks[i].out, &has));
+    }
+    return QUIRE_OK;
+}
+
+/* RWKV-7: heads, ranks, and the sizes of the feed-forward networks. */
+static quire_status read_wkv7(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    uint32_t ffn = 0, heads = 0;
+    bool has;
+    QR_TRY(qr_hf_u32(h, "head_dim", &r->key_dim));
+    if (r->key_dim == 0 || h->cfg->hidden_size % r->key_dim != 0)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: hidden_size %u is not a multiple of head_dim %u",
+                       h->cfg->hidden_size, r->key_dim);
+    r->value_dim = r->key_dim;
+    r->n_heads = r->n_key_heads = heads = h->cfg->hidden_size / r->key_dim;
+    QR_TRY(qr_hf_u32_opt(h, "num_heads", &heads, &has));
+    if (heads != r->n_heads)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: %u heads of %u in a hidden size of %u", heads, r->key_dim,
+                       h->cfg->hidden_size);
+    QR_TRY(qr_hf_u32_opt(h, "intermediate_size", &ffn, &has));
+    if (!has && h->cfg->hidden_size <= QR_CONFIG_MAX_HIDDEN)
+        ffn = h->arch->hf_ffn_multiplier * h->cfg->hidden_size;
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].ffn_size = ffn;
+    r->norm_eps = (float)r->key_dim * h->cfg->norm_eps;
+    return read_wkv7_ranks(h);
+}
+
 /* RG-LRU: the gates are block-diagonal, with a block per attention head. */
 static quire_status read_rg_lru(const struct qr_hf_source *h)
 {
@@ -168,6 +216,8 @@ static quire_status read_kind(const struct qr_hf_source *h)
         return read_mamba2(h);
     case QR_RECURRENT_WKV:
         return read_wkv(h);
+    case QR_RECURRENT_WKV7:
+        return read_wkv7(h);
     case QR_RECURRENT_DELTA:
         return r->vector_decay ? read_kda(h) : read_delta(h);
     case QR_RECURRENT_RG_LRU:

@@ -264,7 +264,9 @@ static void reserve_recurrent(const struct quire_model *m, struct quire_context 
                  dt = (size_t)qr_recurrent_dt_width(r), in = 2 * keys + values;
     const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1;
     b->in = take_floats(c, rows, in);
-    b->conv = take_floats(c, rows, r->conv_taps && r->kind != QR_RECURRENT_SHORT_CONV ? in : 0);
+    const bool wide =
+        (r->conv_taps && r->kind != QR_RECURRENT_SHORT_CONV) || r->kind == QR_RECURRENT_WKV7;
+    b->conv = take_floats(c, rows, wide ? in : 0);
     b->z = take_floats(c, rows, r->output == QR_RECURRENT_OUT_PLAIN ? 0 : values);
     b->dt = take_floats(c, rows, dt);
     b->decay = take_floats(c, rows, mamba1 ? 0 : dt);

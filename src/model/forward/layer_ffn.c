@@ -47,7 +47,7 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
     const struct qr_model_layer *layer = &s->ctx->model->layers[i];
     const struct qr_thread_state t = qr_thread_state(s, team);
     const float *src = normed ? t.h : t.x;
-    if (layer->mat[QR_W_FFN_Z]) {
+    if (layer->vec[QR_W_FFN_MIX_UP]) {
         qr_channel_mix(s, i, out, team);
         return;
     }

@@ -7,6 +7,7 @@
 #include "model/forward/projection.h"
 #include "model/forward/recurrent_scan.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/time_mix7.h"
 #include "model/forward/token_shift.h"
 #include <math.h>
 #include <string.h>
@@ -200,23 +201,6 @@ static const float *gate_rows(const struct qr_recurrent *x, const struct quire_t
     return b->z;
 }
 
-static struct qr_recurrent describe(const struct qr_step *s, uint32_t i)
-{
-    const struct qr_recurrent_config *r = &s->ctx->model->config->recurrent;
-    const struct qr_recurrent_buffers *b = &s->ctx->recurrent;
-    struct qr_recurrent x = {
-        .s = s,
-        .layer = &s->ctx->model->layers[i],
-        .config = r,
-        .keys = (size_t)qr_recurrent_key_width(r),
-        .values = (size_t)qr_recurrent_value_width(r),
-        .dt_width = (size_t)qr_recurrent_dt_width(r),
-        .values_in = r->conv_taps ? b->conv : b->in,
-    };
-    x.in_width = 2 * x.keys + x.values;
-    return x;
-}
-
 void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,
                            const struct quire_team *team)
 {
@@ -224,6 +208,10 @@ void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct qr_thread_state t = qr_thread_state(s, team);
     if (m->config->recurrent.kind == QR_RECURRENT_WKV) {
         qr_time_mix(s, i, out, team);
+        return;
+    }
+    if (m->config->recurrent.kind == QR_RECURRENT_WKV7) {
+        qr_time_mix7(s, i, out, team);
         return;
     }
     if (normed)
@@ -235,7 +223,7 @@ void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
 void qr_recurrent_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
                      const struct quire_team *team)
 {
-    const struct qr_recurrent x = describe(s, i);
+    const struct qr_recurrent x = qr_recurrent_describe(s, i);
     project_input(&x, src, team);
     if (x.config->kind == QR_RECURRENT_SHORT_CONV) {
         qr_recurrent_short_conv(&x, team);

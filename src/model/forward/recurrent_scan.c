@@ -63,6 +63,23 @@ quire_status qr_recurrent_place(const struct qr_step *s, struct quire_error *err
     return QUIRE_OK;
 }
 
+struct qr_recurrent qr_recurrent_describe(const struct qr_step *s, uint32_t i)
+{
+    const struct qr_recurrent_config *r = &s->ctx->model->config->recurrent;
+    const struct qr_recurrent_buffers *b = &s->ctx->recurrent;
+    struct qr_recurrent x = {
+        .s = s,
+        .layer = &s->ctx->model->layers[i],
+        .config = r,
+        .keys = (size_t)qr_recurrent_key_width(r),
+        .values = (size_t)qr_recurrent_value_width(r),
+        .dt_width = (size_t)qr_recurrent_dt_width(r),
+        .values_in = r->conv_taps ? b->conv : b->in,
+    };
+    x.in_width = 2 * x.keys + x.values;
+    return x;
+}
+
 /* ---- Convolution */
 
 static size_t count_blocks(size_t n, size_t size) { return (n + size - 1) / size; }
@@ -187,6 +204,12 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
         scan.dt = b->beta + run->row * r->n_heads + h;
         scan.dt_stride = r->n_heads;
         qr_scan_delta(&scan, k);
+        return;
+    }
+    if (r->kind == QR_RECURRENT_WKV7) {
+        scan.read = b->conv + run->row * x->in_width + h * keys;
+        scan.remove = scan.read + x->keys;
+        qr_scan_wkv7(&scan, k);
         return;
     }
     if (r->kind == QR_RECURRENT_MAMBA2) {

@@ -15,6 +15,8 @@ struct qr_recurrent {
     float *values_in;              /* rows of q, k and v that the recurrence reads */
 };
 
+struct qr_recurrent qr_recurrent_describe(const struct qr_step *s, uint32_t i);
+
 /* Checks the slots of a step and enters its sequences in ctx->recurrent.runs.
  * QUIRE_E_INVALID_ARG, QUIRE_E_RANGE, QUIRE_E_MISUSE, QUIRE_E_UNSUPPORTED (a tree mask). */
 quire_status qr_recurrent_place(const struct qr_step *s, struct quire_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_shift.c - the sublayers of RWKV-4: shifted inputs, projections, the WKV recurrence. */
+/* token_shift.c - shifted inputs; the sublayers of RWKV-4, the feed-forward sublayer of RWKV-7. */
 #include "model/forward/token_shift.h"
 #include "base/checked.h"
 #include "base/threads.h"
@@ -11,7 +11,7 @@
 #include "recurrent/wkv.h"
 #include <string.h>
 
-enum { MAX_MIXES = 3 };
+enum { MAX_MIXES = 6 };
 
 static float *take_floats(struct qr_bump *c, size_t n, size_t width)
 {
@@ -26,20 +26,30 @@ void qr_token_shift_reserve(const struct quire_model *model, struct quire_contex
                             struct qr_bump *buffers)
 {
     const size_t rows = ctx->max_rows, hidden = model->config->hidden_size;
-    if (model->config->recurrent.kind != QR_RECURRENT_WKV)
+    const struct qr_recurrent_config *r = &model->config->recurrent;
+    struct qr_recurrent_buffers *b = &ctx->recurrent;
+    if (!qr_recurrent_shifts(r))
         return;
-    for (int i = 0; i < MAX_MIXES; i++)
-        ctx->recurrent.mixed[i] = take_floats(buffers, rows, hidden);
-    ctx->sub2 = take_floats(buffers, rows, hidden);
+    for (int i = 0; i < (r->kind == QR_RECURRENT_WKV7 ? 6 : 3); i++)
+        b->mixed[i] = take_floats(buffers, rows, hidden);
+    if (r->kind == QR_RECURRENT_WKV) {
+        ctx->sub2 = take_floats(buffers, rows, hidden);
+        return;
+    }
+    b->low_rate = take_floats(buffers, rows, r->rate_rank);
+    b->low_share = take_floats(buffers, rows, r->value_rank);
+    b->first_values = take_floats(buffers, rows, (size_t)qr_recurrent_value_width(r));
 }
 
 /* ---- Shifted inputs */
 
-/* mixed[j] = before + mix[j] (x - before) for rows [begin, end), x being the normed rows h. */
+/* mixed[j] = before + mix[j] (x - before) for rows [begin, end), x being the normed rows h; WKV7:
+ * x + mix[j] (before - x). */
 static void mix_rows(const struct qr_step *s, const struct qr_state_run *run, const float *saved,
                      const float *h, const float *const *mixes, int n, size_t begin, size_t end)
 {
     const size_t width = s->ctx->model->config->hidden_size;
+    const bool wkv7 = s->ctx->model->config->recurrent.kind == QR_RECURRENT_WKV7;
     for (size_t r = begin; r < end; r++) {
         const float *x = h + r * width, *before = r > run->row ? x - width
                                                   : run->fresh ? NULL
@@ -47,18 +57,17 @@ static void mix_rows(const struct qr_step *s, const struct qr_state_run *run, co
         for (int j = 0; j < n; j++) {
             float *out = s->ctx->recurrent.mixed[j] + r * width;
             for (size_t c = 0; c < width; c++) {
-                const float old = before ? before[c] : 0;
-                out[c] = old + mixes[j][c] * (x[c] - old);
+                const float old = before ? before[c] : 0, a = wkv7 ? x[c] : old,
+                            b = wkv7 ? old : x[c];
+                out[c] = a + mixes[j][c] * (b - a);
             }
         }
     }
 }
 
-/* Norms the rows, mixes each with the row before it, and keeps the last one of every sequence in
- * its state, `offset` floats behind the layer's tail. Starts and ends with a barrier. */
-static void shift(const struct qr_step *s, uint32_t i, enum qr_weight_role norm,
-                  enum qr_weight_role norm_bias, const enum qr_weight_role *mix_roles, int n,
-                  size_t offset, const struct quire_team *team)
+void qr_token_shift(const struct qr_step *s, uint32_t i, enum qr_weight_role norm,
+                    enum qr_weight_role norm_bias, const enum qr_weight_role *mix_roles, int n,
+                    size_t offset, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
@@ -151,7 +160,7 @@ void qr_time_mix(const struct qr_step *s, uint32_t i, float *out, const struct q
     const struct qr_recurrent_buffers *b = &ctx->recurrent;
     const size_t width = (size_t)qr_recurrent_value_width(&ctx->model->config->recurrent);
     float *k = b->in, *v = b->in + ctx->max_rows * width;
-    shift(s, i, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, mixes, 3, 0, team);
+    qr_token_shift(s, i, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, mixes, 3, 0, team);
     project(s, i, QR_W_REC_K, b->mixed[0], k, team);
     project(s, i, QR_W_REC_V, b->mixed[1], v, team);
     project(s, i, QR_W_REC_Z, b->mixed[2], b->z, team);
@@ -167,8 +176,13 @@ void qr_channel_mix(const struct qr_step *s, uint32_t i, float *out, const struc
     static const enum qr_weight_role mixes[] = { QR_W_FFN_MIX_UP, QR_W_FFN_MIX_Z };
     const struct quire_context *ctx = s->ctx;
     const size_t width = ctx->model->config->hidden_size;
+    const bool gated = ctx->model->layers[i].mat[QR_W_FFN_Z] != NULL;
     size_t begin, end;
-    shift(s, i, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, mixes, 2, width, team);
+    qr_token_shift(s, i, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, mixes, gated ? 2 : 1, width, team);
+    if (!gated) {
+        qr_ffn_dense_of(s, i, ctx->recurrent.mixed[0], out, team);
+        return;
+    }
     project(s, i, QR_W_FFN_Z, ctx->recurrent.mixed[1], ctx->sub2, team);
     qr_ffn_dense_of(s, i, ctx->recurrent.mixed[0], out, team);
     gate_rows(s, ctx->sub2, out, width, team);

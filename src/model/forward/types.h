@@ -67,17 +67,20 @@ struct qr_state_run {
 /* Buffers of recurrent layers; all NULL in other models, but for the last four where attention has
  * a state. */
 struct qr_recurrent_buffers {
-    float *in;       /* [q, k and v] as projected */
-    float *conv;     /* [q, k and v] after the convolution; NULL without one, or gated */
-    float *z;        /* [values] gate, later the gated output */
-    float *dt;       /* step sizes */
-    float *decay;    /* of the step sizes, except for Mamba-1 */
-    float *beta;     /* [heads] */
-    float *low;      /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
-    float *low_z;    /* [gate_rank], Mamba-1: [dt_rank] */
-    float *out;      /* [values] */
-    float *mixed[3]; /* WKV: [hidden] shifted inputs of the projections */
-    float *tiles;    /* [threads][tile_floats] of a bf16 state: the tile of a work unit */
+    float *in;    /* [q, k and v] as projected */
+    float *conv;  /* [q, k and v] after the convolution; NULL without one, or gated; WKV7: below */
+    float *z;     /* [values] gate, later the gated output */
+    float *dt;    /* step sizes */
+    float *decay; /* of the step sizes, except for Mamba-1 */
+    float *beta;  /* [heads] */
+    float *low;   /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
+    float *low_z; /* [gate_rank], Mamba-1: [dt_rank] */
+    float *out;   /* [values] */
+    float *mixed[6]; /* [hidden] shifted inputs of the projections; 3 of WKV, 6 of WKV7 */
+    /* WKV7: [rate_rank], [value_rank], [values] of the first layer; `conv` has the keys that are
+     * read, what removes them, and the shares of the first layer's values */
+    float *low_rate, *low_share, *first_values;
+    float *tiles; /* [threads][tile_floats] of a bf16 state: the tile of a work unit */
     size_t tile_floats;
     uint64_t *marks; /* [n_marks] a bit per slot of the pool */
     size_t n_marks;

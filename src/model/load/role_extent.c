@@ -20,6 +20,10 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum qr_role_e
         return r->dt_rank ? r->dt_rank : c->hidden_size;
     case REC_DT_RANK:
         return r->dt_rank;
+    case REC_RATE_RANK:
+        return r->rate_rank;
+    case REC_VALUE_RANK:
+        return r->value_rank;
     case REC_X_ROWS:
         return (uint64_t)r->dt_rank + 2 * (uint64_t)r->key_dim;
     case REC_CONV_QS:

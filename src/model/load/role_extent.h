@@ -77,6 +77,8 @@ enum qr_role_extent {
     REC_DT,
     REC_DT_COLS,
     REC_DT_RANK,
+    REC_RATE_RANK,
+    REC_VALUE_RANK,
     REC_HEADS,
     REC_X_ROWS,
     REC_CONV_QS,

@@ -41,6 +41,10 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_BETA:
     case QR_W_REC_X:
     case QR_W_REC_OUT:
+    case QR_W_REC_RATE_A:
+    case QR_W_REC_RATE:
+    case QR_W_REC_VALUE_A:
+    case QR_W_REC_VALUE:
     case QR_W_BLOCK_OUT:
     case QR_W_MTP_PROJ:
     case QR_W_FFN_GATE:

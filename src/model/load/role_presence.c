@@ -68,8 +68,9 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
         return required_if(dense && c->bias.ffn_down);
     case QR_W_FFN_SUB_NORM:
         return required_if(dense && c->sub_norms);
-    case QR_W_FFN_Z:
     case QR_W_FFN_MIX_UP:
+        return required_if(qr_recurrent_shifts(&c->recurrent));
+    case QR_W_FFN_Z:
     case QR_W_FFN_MIX_Z:
         return required_if(c->recurrent.kind == QR_RECURRENT_WKV);
     case QR_W_FFN_XIELU_P:
@@ -165,7 +166,32 @@ static enum qr_presence index_presence(const struct qr_index_config *c, enum qr_
     }
 }
 
-/* Recurrent layers. */
+/* Layers of RWKV-7; `first`: of the model. */
+static enum qr_presence wkv7_presence(enum qr_weight_role role, bool first)
+{
+    switch (role) {
+    case QR_W_REC_Q:
+    case QR_W_REC_K:
+    case QR_W_REC_V:
+    case QR_W_REC_OUT:
+    case QR_W_REC_Z_A:
+    case QR_W_REC_Z:
+    case QR_W_REC_DT_A:
+    case QR_W_REC_DT:
+    case QR_W_REC_DT_BIAS:
+    case QR_W_REC_NORM:
+    case QR_W_REC_NORM_BIAS:
+        return QR_REQUIRED;
+    case QR_W_REC_VALUE_A:
+    case QR_W_REC_VALUE:
+    case QR_W_REC_VALUE_BIAS:
+        return required_if(!first);
+    default:
+        return required_if(role >= QR_W_REC_MIX_K && role <= QR_W_REC_BONUS);
+    }
+}
+
+/* Other recurrent layers. */
 static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
                                            enum qr_weight_role role)
 {
@@ -173,6 +199,8 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1, delta = r->kind == QR_RECURRENT_DELTA;
     const bool steps = qr_recurrent_dt_width(r) != 0, wkv = r->kind == QR_RECURRENT_WKV;
     const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
+    if ((role >= QR_W_REC_MIX_Q && role <= QR_W_REC_BONUS) || role == QR_W_REC_NORM_BIAS)
+        return QR_ABSENT; /* of RWKV-7 */
     switch (role) {
     case QR_W_REC_Q:
         return required_if(!mamba1 && !wkv && !rg_lru);
@@ -376,7 +404,9 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_ALTUP_UNEMBED))
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
-        return qr_layer_recurs(l) ? recurrent_presence(&c->recurrent, role) : QR_ABSENT;
+        return !qr_layer_recurs(l)                      ? QR_ABSENT
+               : c->recurrent.kind == QR_RECURRENT_WKV7 ? wkv7_presence(role, layer == 0)
+                                                        : recurrent_presence(&c->recurrent, role);
     if (role >= QR_W_BLOCK_NORM && role <= QR_W_LOW_RANK_LAST)
         return l->mixer == QR_MIXER_SHARED_BLOCK ? block_presence(c, role) : QR_ABSENT;
     if (is_attention_weight(role) && (!qr_layer_attends(l) || is_absent_kv(l, role, layer)))
