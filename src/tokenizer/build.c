@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/keyed_hash.h"
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/longest_match.h"
 #include "tokenizer/merges.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/special_tokens.h"
@@ -75,7 +76,9 @@ static quire_status build(struct quire_tokenizer *t, const struct qr_vocab_spec 
     QR_TRY(qr_special_tokens_set_ids(t, spec, err));
     qr_special_tokens_retype(t);
     QR_TRY(qr_vocab_index_texts(t, err));
-    if (t->kind != QR_VOCAB_WORDPIECE) {
+    if (t->kind == QR_VOCAB_LONGEST_MATCH) {
+        QR_TRY(qr_longest_match_build(t, err));
+    } else if (t->kind != QR_VOCAB_WORDPIECE) {
         QR_TRY(qr_vocab_find_byte_tokens(t, err));
         QR_TRY(t->kind == QR_VOCAB_UNIGRAM ? build_unigram(t, spec, err)
                : t->merge_by_score         ? qr_merges_order_by_score(t, spec, err)

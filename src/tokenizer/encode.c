@@ -7,6 +7,7 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/encoder.h"
+#include "tokenizer/longest_match.h"
 #include "tokenizer/sentencepiece.h"
 #include "tokenizer/white_space.h"
 #include "tokenizer/wordpiece.h"
@@ -32,6 +33,9 @@ static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size
         return qr_encode_sentencepiece(e, s, n, at_start);
     case QR_VOCAB_WORDPIECE:
         return qr_encode_wordpiece(e, s, n);
+    case QR_VOCAB_LONGEST_MATCH:
+        qr_encode_longest_match(e, s, n);
+        return QUIRE_OK;
     }
     return qr_fail(e->err, QUIRE_E_INTERNAL, "tokenizer kind %d", (int)e->t->kind);
 }

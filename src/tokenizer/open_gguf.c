@@ -305,6 +305,17 @@ static quire_status read_unigram(struct qr_vocab_spec *spec, const struct qr_ggu
     return read_pair(spec, f, err);
 }
 
+/* The vocabulary of RWKV "world" models. Texts get BOS and EOS only if the file says so. */
+static quire_status read_longest_match(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                                       struct quire_error *err)
+{
+    spec->kind = QR_VOCAB_LONGEST_MATCH;
+    QR_TRY(read_tokens(spec, f, err));
+    QR_TRY(read_special_ids(spec, f, err));
+    return read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], false,
+                        spec->special[QUIRE_SPECIAL_EOS], false, err);
+}
+
 /* Older files have no key for lowercasing. A vocabulary without capital letters must be uncased: it
  * could not encode them. */
 static bool is_uncased(const struct qr_vocab_spec *spec)
@@ -401,6 +412,8 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
         QR_TRY(read_wordpiece(spec, f, err));
     else if (equals(&model, "t5"))
         QR_TRY(read_unigram(spec, f, err));
+    else if (equals(&model, "rwkv"))
+        QR_TRY(read_longest_match(spec, f, err));
     else
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "tokenizer model \"%.*s\" is not supported",
                        (int)(model.size < 60 ? model.size : 60), model.data);

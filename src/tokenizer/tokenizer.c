@@ -3,6 +3,7 @@
 #include "base/alloc.h"
 #include "base/handle.h"
 #include "tokenizer/pretokenizer.h"
+#include "tokenizer/sorted_tokens.h"
 #include "tokenizer/types.h"
 #include "tokenizer/unigram.h"
 #include "tokenizer/vocab.h"
@@ -15,6 +16,7 @@ void quire_tokenizer_close(struct quire_tokenizer *tok)
     const struct quire_allocator *a = tok->a;
     qr_free(a, tok->tokens, tok->n_tokens, sizeof *tok->tokens);
     qr_free(a, tok->pool, tok->pool_size, 1);
+    qr_sorted_tokens_free(tok);
     qr_unigram_free(tok);
     qr_free(a, tok->charsmap, tok->charsmap_size, 1);
     qr_free(a, tok->score_rank, tok->n_tokens, sizeof *tok->score_rank);

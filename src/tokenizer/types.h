@@ -27,6 +27,7 @@ enum qr_vocab_kind {
     QR_VOCAB_SENTENCEPIECE_BPE, /* merges over characters; a space is U+2581 */
     QR_VOCAB_WORDPIECE,         /* greedy longest match inside each word */
     QR_VOCAB_UNIGRAM,           /* highest sum of scores; a space is U+2581 */
+    QR_VOCAB_LONGEST_MATCH,     /* greedy longest match over bytes; texts are escaped */
 };
 
 /* When a space is prepended to a fragment, i.e. to the text between two added tokens. */
@@ -127,13 +128,18 @@ struct qr_merge {
     int32_t id; /* of the merged token; QUIRE_TOKEN_NONE in an empty slot */
 };
 
+/* Normal tokens in ascending order of their strings. */
+struct qr_sorted_tokens {
+    uint32_t *ids; /* [n] of n_tokens */
+    uint32_t n;
+    uint32_t by_first_byte[257]; /* index of the first token with at least this first byte */
+    bool by_bytes;               /* the strings are the decoded bytes, else the texts */
+};
+
 /* UNIGRAM */
 struct qr_unigram {
-    float *scores;     /* [id] */
-    uint32_t *by_text; /* [n_by_text] of n_tokens, normal tokens in ascending order of bytes */
-    uint32_t n_by_text;
-    uint32_t by_first_byte[257]; /* index of the first token with at least this first byte */
-    double unknown_score;        /* of a character that is no token */
+    float *scores;        /* [id] */
+    double unknown_score; /* of a character that is no token */
 };
 
 /* The best segmentation found so far of the bytes before a position. */
@@ -184,6 +190,7 @@ struct quire_tokenizer {
     bool starts_added_token[256]; /* whether an added token begins with this byte */
 
     struct qr_pretokenizer *pretokenizer; /* BYTE_LEVEL_BPE */
+    struct qr_sorted_tokens sorted;       /* UNIGRAM by text, LONGEST_MATCH by bytes */
     struct qr_unigram unigram;            /* UNIGRAM */
     uint8_t *charsmap;                    /* its normalizer; NULL = none */
     size_t charsmap_size;

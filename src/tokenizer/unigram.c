@@ -1,118 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unigram.c - Unigram vocabularies: index of the tokens, Viterbi search. */
+/* unigram.c - Unigram vocabularies: scores of the tokens, Viterbi search. */
 #include "tokenizer/unigram.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "tokenizer/encoder.h"
 #include "tokenizer/sentencepiece.h"
+#include "tokenizer/sorted_tokens.h"
 #include "tokenizer/vocab.h"
 #include <math.h>
-#include <string.h>
 
 enum { UNREACHED = -2 }; /* id of an end that no segmentation reaches yet */
 
 /* How far an unknown character is below the lowest score, as in SentencePiece. */
 static const double UNKNOWN_PENALTY = 10;
 
-/* ---- Index: normal tokens sorted by text, and where each first byte begins */
-
-static int compare(const struct quire_tokenizer *t, uint32_t a, uint32_t b)
-{
-    const struct qr_token *x = &t->tokens[a], *y = &t->tokens[b];
-    const uint32_t n = x->text_size < y->text_size ? x->text_size : y->text_size;
-    const int order = memcmp(t->pool + x->text_offset, t->pool + y->text_offset, n);
-    return order ? order : (x->text_size > y->text_size) - (x->text_size < y->text_size);
-}
-
-static void sift_down(const struct quire_tokenizer *t, uint32_t *ids, uint32_t n, uint32_t at)
-{
-    const uint32_t moved = ids[at];
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && compare(t, ids[child], ids[child + 1]) < 0)
-            child++;
-        if (compare(t, moved, ids[child]) >= 0)
-            break;
-        ids[at] = ids[child];
-    }
-    ids[at] = moved;
-}
-
-/* Heap sort: qsort() allocates outside the host's hooks. */
-static void sort_ids(const struct quire_tokenizer *t, uint32_t *ids, uint32_t n)
-{
-    for (uint32_t i = n / 2; i-- > 0;)
-        sift_down(t, ids, n, i);
-    for (uint32_t end = n; end-- > 1;) {
-        const uint32_t last = ids[0];
-        ids[0] = ids[end];
-        ids[end] = last;
-        sift_down(t, ids, end, 0);
-    }
-}
-
-static uint8_t byte_at(const struct quire_tokenizer *t, uint32_t id, uint32_t i)
-{
-    return (uint8_t)t->pool[t->tokens[id].text_offset + i];
-}
-
 quire_status qr_unigram_build(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
                               struct quire_error *err)
 {
     struct qr_unigram *u = &t->unigram;
     double lowest = 0;
+    bool any = false;
     u->scores = qr_alloc(t->a, t->n_tokens, sizeof *u->scores);
-    u->by_text = qr_alloc(t->a, t->n_tokens, sizeof *u->by_text);
-    if (!u->scores || !u->by_text)
+    if (!u->scores)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
     for (uint32_t i = 0; i < t->n_tokens; i++) {
         u->scores[i] = spec->tokens[i].score;
         /* GCOVR_EXCL_BR_LINE: qr_vocab_add_tokens() has checked it */
         if (!isfinite(u->scores[i]))
             return qr_fail(err, QUIRE_E_FORMAT, "the score of token %u is not finite", i);
-        /* GCOVR_EXCL_BR_LINE: qr_vocab_add_tokens() refuses tokens without text */
-        if (!qr_token_is_normal(t, (int32_t)i) || !t->tokens[i].text_size)
+        if (!qr_token_is_normal(t, (int32_t)i))
             continue;
-        if (!u->n_by_text || u->scores[i] < lowest)
+        if (!any || u->scores[i] < lowest)
             lowest = u->scores[i];
-        u->by_text[u->n_by_text++] = i;
+        any = true;
     }
     u->unknown_score = lowest - UNKNOWN_PENALTY;
-    sort_ids(t, u->by_text, u->n_by_text);
-    for (uint32_t i = 0, byte = 0; byte <= 256; byte++) {
-        while (i < u->n_by_text && byte_at(t, u->by_text[i], 0) < byte)
-            i++;
-        u->by_first_byte[byte] = i;
-    }
-    return QUIRE_OK;
+    return qr_sorted_tokens_build(t, false, err);
 }
 
 void qr_unigram_free(struct quire_tokenizer *t)
 {
     qr_free(t->a, t->unigram.scores, t->n_tokens, sizeof *t->unigram.scores);
-    qr_free(t->a, t->unigram.by_text, t->n_tokens, sizeof *t->unigram.by_text);
 }
 
 uint64_t qr_unigram_bytes(const struct quire_tokenizer *t)
 {
-    return t->unigram.scores
-               ? (uint64_t)t->n_tokens * (sizeof *t->unigram.scores + sizeof *t->unigram.by_text)
-               : 0;
-}
-
-/* First index in [low, high) whose token has a byte >= `byte` at `depth`, or high. Tokens that end
- * there come first. */
-static uint32_t lower_bound(const struct quire_tokenizer *t, uint32_t low, uint32_t high,
-                            uint32_t depth, uint32_t byte)
-{
-    while (low < high) {
-        const uint32_t mid = low + (high - low) / 2, id = t->unigram.by_text[mid];
-        /* GCOVR_EXCL_BR_LINE: the caller has removed the token that ends there */
-        if (t->tokens[id].text_size <= depth || byte_at(t, id, depth) < byte)
-            low = mid + 1;
-        else
-            high = mid;
-    }
-    return low;
+    return t->unigram.scores ? (uint64_t)t->n_tokens * sizeof *t->unigram.scores : 0;
 }
 
 /* ---- Search */
@@ -133,10 +66,10 @@ static void extend(const struct qr_encoder *e, size_t at)
     const size_t left = e->piece.size - at, character = qr_utf8_len(s[0]);
     struct qr_unigram_end *ends = e->ends + at;
     const double before = ends[0].score;
-    uint32_t low = u->by_first_byte[s[0]], high = u->by_first_byte[s[0] + 1];
+    uint32_t low = t->sorted.by_first_byte[s[0]], high = t->sorted.by_first_byte[s[0] + 1];
     bool known = false;
     for (uint32_t depth = 1; low < high; depth++) {
-        const uint32_t id = u->by_text[low]; /* the shortest one */
+        const uint32_t id = t->sorted.ids[low]; /* the shortest one */
         if (t->tokens[id].text_size == depth) {
             offer(&ends[depth], (int32_t)id, at, before + u->scores[id]);
             known = known || depth == character;
@@ -144,8 +77,8 @@ static void extend(const struct qr_encoder *e, size_t at)
         }
         if (depth == left)
             break;
-        low = lower_bound(t, low, high, depth, s[depth]);
-        high = lower_bound(t, low, high, depth, s[depth] + 1u);
+        low = qr_sorted_tokens_lower_bound(t, low, high, depth, s[depth]);
+        high = qr_sorted_tokens_lower_bound(t, low, high, depth, s[depth] + 1u);
     }
     if (!known)
         offer(&ends[character], QUIRE_TOKEN_NONE, at, before + u->unknown_score);

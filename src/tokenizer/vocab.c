@@ -6,6 +6,8 @@
 #include "base/utf8.h"
 #include "tokenizer/byte_alphabet.h"
 #include "tokenizer/known_tokens.h"
+#include "tokenizer/longest_match.h"
+#include "tokenizer/sorted_tokens.h"
 #include "tokenizer/unigram.h"
 #include <math.h>
 #include <string.h>
@@ -92,8 +94,9 @@ static size_t decode_metaspaces(const uint8_t *s, size_t size, uint8_t *out)
     return n;
 }
 
-/* Writes the decoded bytes of a token, never more than its text has, and returns their number. */
-static size_t decode_token(enum qr_vocab_kind kind, const struct qr_spec_token *tok, uint8_t *out)
+/* Writes the decoded bytes of a token, never more than its text has, and their number to *n_out. */
+static quire_status decode_token(enum qr_vocab_kind kind, const struct qr_spec_token *tok,
+                                 size_t id, uint8_t *out, size_t *n_out, struct quire_error *err)
 {
     const uint8_t *s = (const uint8_t *)tok->text;
     const bool plain = tok->type == QUIRE_TOKEN_NORMAL || tok->type == QUIRE_TOKEN_UNDEFINED ||
@@ -101,16 +104,22 @@ static size_t decode_token(enum qr_vocab_kind kind, const struct qr_spec_token *
     size_t n = 0;
     if (tok->type == QUIRE_TOKEN_BYTE) {
         *out = (uint8_t)qr_byte_token_value(tok->text, tok->size);
-        return 1;
-    }
-    if (kind == QR_VOCAB_BYTE_LEVEL_BPE && plain)
-        n = decode_byte_alphabet(s, tok->size, out);
-    else if (kind != QR_VOCAB_BYTE_LEVEL_BPE && (plain || tok->type == QUIRE_TOKEN_USER_DEFINED))
+        n = 1;
+    } else if (kind == QR_VOCAB_LONGEST_MATCH) {
+        if (plain)
+            QR_TRY(qr_unescape_token(tok->text, tok->size, id, out, &n, err));
+    } else if (kind == QR_VOCAB_BYTE_LEVEL_BPE) {
+        if (plain)
+            n = decode_byte_alphabet(s, tok->size, out);
+    } else if (plain || tok->type == QUIRE_TOKEN_USER_DEFINED) {
         n = decode_metaspaces(s, tok->size, out);
-    if (n)
-        return n;
-    memcpy(out, s, tok->size); /* special, or not in the alphabet: the text itself */
-    return tok->size;
+    }
+    if (!n) { /* special, or not in the alphabet: the text itself */
+        memcpy(out, s, tok->size);
+        n = tok->size;
+    }
+    *n_out = n;
+    return QUIRE_OK;
 }
 
 quire_status qr_vocab_add_tokens(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
@@ -133,13 +142,15 @@ quire_status qr_vocab_add_tokens(struct quire_tokenizer *t, const struct qr_voca
     for (uint32_t i = 0; i < t->n_tokens; i++) {
         const struct qr_spec_token *from = &spec->tokens[i];
         struct qr_token *tok = &t->tokens[i];
+        size_t n_bytes;
         tok->type = from->type == QUIRE_TOKEN_UNDEFINED ? QUIRE_TOKEN_NORMAL : from->type;
         tok->match = from->match;
         tok->text_offset = tok->bytes_offset = used;
         tok->text_size = (uint32_t)from->size;
         memcpy(t->pool + used, from->text, from->size);
         used += tok->text_size;
-        tok->bytes_size = (uint32_t)decode_token(t->kind, from, (uint8_t *)t->pool + used);
+        QR_TRY(decode_token(t->kind, from, i, (uint8_t *)t->pool + used, &n_bytes, err));
+        tok->bytes_size = (uint32_t)n_bytes;
         if (tok->bytes_size != tok->text_size) { /* decoding shortens a text or leaves it */
             tok->bytes_offset = used;
             used += tok->bytes_size;
@@ -212,6 +223,6 @@ uint64_t qr_vocab_bytes(const struct quire_tokenizer *t)
     return (uint64_t)t->n_tokens *
                (sizeof *t->tokens + (t->score_rank ? sizeof *t->score_rank : 0)) +
            t->pool_size + t->n_text_slots * sizeof *t->text_slots +
-           t->n_merge_slots * sizeof *t->merges + qr_unigram_bytes(t) + t->charsmap_size +
-           t->cap_added * sizeof *t->added;
+           t->n_merge_slots * sizeof *t->merges + qr_sorted_tokens_bytes(t) + qr_unigram_bytes(t) +
+           t->charsmap_size + t->cap_added * sizeof *t->added;
 }

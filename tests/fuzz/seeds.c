@@ -37,6 +37,7 @@ static void gguf_models(void)
         { "llama-wordpiece", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_WORDPIECE, false } },
         { "llama-gemma4", { NULL, 1, 8, 2, 1, 8, 64, 0, TINY_GEMMA4, false } },
         { "llama-unigram", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_UNIGRAM, false } },
+        { "llama-longest-match", { NULL, 1, 8, 1, 1, 8, 64, 0, TINY_LONGEST_MATCH, false } },
         { "llama-bytes", { NULL, 1, 8, 2, 2, 8, 64, 0, TINY_BYTES, false } },
         { "gemma", { "gemma", 1, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },
         { "granite", { "granite", 2, 8, 2, 1, 8, 64, 0, TINY_SENTENCEPIECE, false } },

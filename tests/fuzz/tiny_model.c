@@ -229,12 +229,40 @@ static uint32_t wordpiece_vocab(struct gguf_image *g)
     return N_WORDS;
 }
 
+/* Token 0 is the control token; token 1 + b is byte b. */
+static uint32_t longest_match_vocab(struct gguf_image *g)
+{
+    static const char *const longer[] = {
+        "\\n\\n", "th", "the", " the", "in", "ing", "\\xc3\\xa9", "\\x80\\n", "it\\'s", "[PAD266]"
+    };
+    enum { N_LONGER = sizeof longer / sizeof *longer };
+    const uint32_t n = 1 + 256 + N_LONGER;
+    gguf_text(g, "tokenizer.ggml.model", "rwkv");
+    gguf_array(g, "tokenizer.ggml.tokens", GGUF_STRING, n);
+    gguf_put_string(&g->keys, "<s>");
+    for (unsigned i = 0; i < 256; i++) {
+        char text[8];
+        snprintf(text, sizeof text, i > 0x20 && i < 0x7f && i != '\\' ? "%c" : "\\x%02x", i);
+        gguf_put_string(&g->keys, text);
+    }
+    for (unsigned i = 0; i < N_LONGER; i++)
+        gguf_put_string(&g->keys, longer[i]);
+    gguf_array(g, "tokenizer.ggml.token_type", GGUF_I32, n);
+    for (uint32_t i = 0; i < n; i++)
+        fuzz_put_number(&g->keys, i == 0 ? 3 : i < n - 1 ? 1 : 5, 4);
+    gguf_u32(g, "tokenizer.ggml.bos_token_id", 0);
+    gguf_u32(g, "tokenizer.ggml.eos_token_id", 0);
+    gguf_u32(g, "tokenizer.ggml.eot_token_id", 257);
+    return n;
+}
+
 uint32_t tiny_vocab(struct gguf_image *g, enum tiny_vocab kind)
 {
     return kind == TINY_BYTES           ? bytes_vocab(g)
            : kind == TINY_SENTENCEPIECE ? sentencepiece_vocab(g, "llama")
            : kind == TINY_GEMMA4        ? gemma4_vocab(g)
            : kind == TINY_UNIGRAM       ? unigram_vocab(g)
+           : kind == TINY_LONGEST_MATCH ? longest_match_vocab(g)
                                         : wordpiece_vocab(g);
 }
 

@@ -40,8 +40,9 @@ enum tiny_vocab {
     TINY_BYTES,         /* byte-level BPE: 256 bytes, merges, special tokens */
     TINY_SENTENCEPIECE, /* 40 pieces with scores */
     TINY_WORDPIECE,
-    TINY_GEMMA4,  /* the pieces of TINY_SENTENCEPIECE with merges */
-    TINY_UNIGRAM, /* the pieces of TINY_SENTENCEPIECE; A is normalized to a */
+    TINY_LONGEST_MATCH, /* RWKV: 256 bytes, longer tokens, a control token, an unused one */
+    TINY_GEMMA4,        /* the pieces of TINY_SENTENCEPIECE with merges */
+    TINY_UNIGRAM,       /* the pieces of TINY_SENTENCEPIECE; A is normalized to a */
 };
 struct tiny_shape {
     const char *arch; /* NULL = "llama"; another family with the same tensors */
