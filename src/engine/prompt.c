@@ -80,6 +80,11 @@ quire_status qr_prompt_open_template(struct quire_engine *e, const char *source,
     /* without a usable template of its own the model still completes text; chat requests fail with
      * this error */
     e->template_error = (struct quire_error)QUIRE_ERROR_INIT;
+    if (!strchr(builtin, '{')) { /* such as a name that only the writer of the file knows */
+        qr_fail(&e->template_error, QUIRE_E_UNSUPPORTED, "\"%.64s\" has no place for messages",
+                builtin);
+        return QUIRE_OK;
+    }
     const quire_status s = quire_chat_template_create(builtin, QUIRE_NUL_TERMINATED, &params,
                                                       &e->chat_template, &e->template_error);
     return s == QUIRE_E_NOMEM ? qr_fail(err, s, "%s", e->template_error.msg) : QUIRE_OK;

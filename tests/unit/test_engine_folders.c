@@ -134,12 +134,38 @@ static void test_suppressed_tokens(void **state)
     quire_engine_close(e);
 }
 
+/* A template that has no place for messages is none: GGUF files have had names in its place. */
+static void test_constant_template(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_engine_info info = { .struct_size = sizeof info };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    const struct quire_chat_message hi = message("user", "Hi.");
+    struct quire_request_params p = greedy("", 8);
+    quire_request_id id;
+    p.text = NULL;
+    p.messages = &hi;
+    p.n_messages = 1;
+    write_model("rwkv");
+    write_file("chat_template.jinja", "rwkv-world", 10);
+    struct quire_engine *e = open_small(1, 0);
+    assert_status(QUIRE_OK, quire_engine_get_info(e, &info));
+    assert_false(info.has_chat_template);
+    assert_status(QUIRE_E_UNSUPPORTED, quire_engine_submit(e, &p, &id, &err));
+    assert_string_equal(err.msg, "the model's chat template cannot be used: \"rwkv-world\" has no "
+                                 "place for messages");
+    quire_engine_close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest any_model[] = { cmocka_unit_test(test_schedules) };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedules),
         cmocka_unit_test(test_suppressed_tokens),
+        cmocka_unit_test(test_constant_template),
     };
     return getenv("QUIRE_TEST_MODEL") ? cmocka_run_group_tests(any_model, make_dir, remove_dir)
                                       : cmocka_run_group_tests(tests, make_dir, remove_dir);
