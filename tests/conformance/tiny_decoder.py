@@ -72,7 +72,7 @@ class Model:
     alibi: ALiBi instead of RoPE; layers: their number
     qk: None, "head" (one weight vector for all heads), "heads" (one per head), "full" (over all heads), "unit" (no
     weights, behind RoPE, in layers with RoPE); qk_late: after RoPE
-    bias: projections with a bias, of "qkvo"
+    bias: projections with a bias, of "qkvo" and "f", the feed-forward network; gated: it has a gate
     loops: the layers run so many times, with the final norm between two loops if loop_norm
     sub_norms: norms of the inputs of o and down (BitNet); act: the activation
     bf16: weights that BF16 can hold, stored so; the folder is checked in native mode, too
@@ -103,7 +103,7 @@ class Model:
         self.local_theta, self.early, self.average = None, False, False
         self.loops, self.loop_norm = 1, True
         self.dense, self.layers, self.alibi, self.unit_head = 1, LAYERS, False, 0
-        self.sub_norms, self.act, self.bf16 = False, tiny.silu, False
+        self.sub_norms, self.act, self.bf16, self.gated = False, tiny.silu, False, True
         self.scales, self.folder, self.config = (1.0, 1.0, 1.0), lambda t: t, {}
         self.gguf, self.gguf_pairs, self.keys, self.gguf_ffn_norm = None, False, [], "ffn_norm"
         self.gguf_fused, self.outer, self.causal, self.tied = False, None, True, False
@@ -125,8 +125,12 @@ class Model:
 
     def add_mlp(self, hf, blk, suffix, ffn, expert=None):
         for part, shape in (("gate", [ffn, HIDDEN]), ("up", [ffn, HIDDEN]), ("down", [HIDDEN, ffn])):
+            if part == "gate" and not self.gated:
+                continue
             name = f"{blk}ffn_{part}{suffix}.weight"
             self.w.add(f"{hf}{part}_proj.weight", name if expert is None else (name, self.n_experts), shape)
+            if "f" in self.bias:
+                self.w.add(f"{hf}{part}_proj.bias", f"{blk}ffn_{part}{suffix}.bias", shape[:1], 0, 0.3)
 
     def fill_attention(self, hf, blk):
         w = self.w
@@ -231,8 +235,9 @@ class Model:
         return self.normed(x, f"{name}_sub_norm") if self.sub_norms else x
 
     def mlp(self, hf, x):
-        gate, up = self.project(hf, "gate", x), self.project(hf, "up", x)
-        return self.project(hf, "down", self.sub_norm([self.act(g) * u for g, u in zip(gate, up)], f"{hf}ffn"))
+        y = self.project(hf, "up", x)
+        y = [self.act(g) * u for g, u in zip(self.project(hf, "gate", x), y)] if self.gated else [self.act(u) for u in y]
+        return self.project(hf, "down", self.sub_norm(y, f"{hf}ffn"))
 
     def grouped(self, hf, scores):
         """Experts chosen by score and correction from the groups whose two best experts have the largest sum."""

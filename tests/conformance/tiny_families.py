@@ -19,16 +19,18 @@ from tiny_models import GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32
 # ---- Tensors of folders: name -> (shape, values)
 
 def fused(by_head, name, then):
-    """q, k and v as one tensor: [q; k; v], or for each KV head its q heads, k and v."""
+    """q, k and v as one tensor: [q; k; v], or for each KV head its q heads, k and v. Biases likewise."""
     def apply(tensors):
-        for i in range(sum(name.endswith("self_attn.q_proj.weight") for name in tensors)):
-            parts = [tensors.pop(f"model.layers.{i}.self_attn.{p}_proj.weight")[1] for p in "qkv"]
+        for q in [n for n in tensors if ".self_attn.q_proj." in n]:
+            kind = q.rsplit(".", 1)[1]
+            parts = [tensors.pop(q.replace("q_proj", f"{p}_proj"))[1] for p in "qkv"]
             if by_head:
                 sizes = [len(p) // KV_HEADS for p in parts]
                 values = [v for h in range(KV_HEADS) for p, n in zip(parts, sizes) for v in p[h * n:(h + 1) * n]]
             else:
                 values = [v for p in parts for v in p]
-            tensors[f"model.layers.{i}.{name}"] = ([(HEADS + 2 * KV_HEADS) * HEAD, HIDDEN], values)
+            shape = [(HEADS + 2 * KV_HEADS) * HEAD] + [HIDDEN] * (kind == "weight")
+            tensors[q.split("self_attn.")[0] + f"{name}.{kind}"] = (shape, values)
         return then(tensors)
     return apply
 
@@ -160,6 +162,31 @@ def cohere2_moe(config, keys, **options):
                  gguf="cohere2moe", config={**COHERE_CONFIG, **config}, keys=COHERE_KEYS + keys, **options)
 
 
+def gelu_tanh(x):
+    return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
+
+
+CODESHELL = renamed(("model.layers.", "transformer.h."), ("model.embed_tokens", "transformer.wte"),
+                    ("model.norm", "transformer.ln_f"), ("input_layernorm", "ln_1"), ("post_attention_layernorm", "ln_2"),
+                    ("self_attn.o_proj", "attn.c_proj"), ("mlp.up_proj", "mlp.c_fc"), ("mlp.down_proj", "mlp.c_proj"),
+                    ("self_attn.", "attn."))
+CODESHELL_CONFIG = {"hidden_size": ABSENT, "num_hidden_layers": ABSENT, "num_attention_heads": ABSENT,
+                    "num_key_value_heads": ABSENT, "intermediate_size": ABSENT, "hidden_act": ABSENT, "rope_theta": ABSENT,
+                    "max_position_embeddings": ABSENT, "layer_norm_eps": ABSENT, "n_embd": HIDDEN, "n_layer": LAYERS,
+                    "n_head": HEADS, "num_query_groups": KV_HEADS, "n_inner": FFN, "n_positions": 256,
+                    "layer_norm_epsilon": EPS, "activation_function": "gelu_pytorch_tanh", "rope_scaling": None,
+                    "group_query_attention": True, "position_embedding_type": "rope", "attention_softmax_in_fp32": True}
+
+
+def codeshell(model_type, tied):
+    model = Model("codeshell", norm="layer_bias", bias="qkvof", gated=False, act=gelu_tanh, tied=tied, gguf="codeshell",
+                  gguf_fused="qkv", folder=fused(False, "attn.c_attn", CODESHELL),
+                  config={**CODESHELL_CONFIG, "model_type": model_type})
+    if tied:  # its GGUF file has the LM head only
+        model.w.tensors["model.embed_tokens.weight"] = ("output.weight", *model.w.tensors["model.embed_tokens.weight"][1:])
+    return model
+
+
 MODELS = (
     lambda: Model("llama_bidirec", causal=False, gguf="llama-embed", gguf_pairs=True, folder=renamed(("model.", "")),
                   config={"pooling": "avg", "temperature": 0.02}, keys=[("pooling_type", GGUF_U32, 1)]),
@@ -207,7 +234,7 @@ MODELS = (
                   gguf_ffn_norm="post_attention_norm", keys=MOE_KEYS,
                   config={**MOE_CONFIG, "n_routed_experts": EXPERTS, "n_shared_experts": 1, "attention_bias": True}),
     lambda: Model("bailing_moe", moe="softmax", dense=0, gguf="bailingmoe", gguf_pairs=True,
-                  folder=fused(False, "attention.query_key_value.weight", BAILING),
+                  folder=fused(False, "attention.query_key_value", BAILING),
                   config={"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "num_shared_experts": 2,
                           "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": True, "first_k_dense_replace": 0},
                   keys=[("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
@@ -224,7 +251,7 @@ MODELS = (
                         ("rope.scaling.type", GGUF_STR, "none")]),
     lambda: Model("bailing_moe_v2", rope_dim=HEAD // 2, qk="head", moe="sigmoid", mtp=True, gguf="bailingmoe2",
                   mtp_names=(("shared_head.norm", "final_layernorm"),), mtp_gguf="layer_output_norm",
-                  folder=fused(False, "attention.query_key_value.weight", BAILING), keys=MOE_KEYS,
+                  folder=fused(False, "attention.query_key_value", BAILING), keys=MOE_KEYS,
                   config={**MOE_CONFIG, "num_experts": EXPERTS, "num_shared_experts": 1, "score_function": "sigmoid",
                           "use_qk_norm": True, "moe_router_enable_expert_bias": True}),
     lambda: Model("dots1", qk="head", moe="sigmoid", gguf="dots1", keys=MOE_KEYS[:-1],
@@ -281,10 +308,12 @@ MODELS = (
                         ("rope.scaling.factor", GGUF_F32, 1)]),
     lambda: Model("bitnet", sub_norms=True, gguf="bitnet", config={"hidden_act": "silu"}),
     lambda: Model("internlm2", gguf="internlm2", gguf_pairs=True,
-                  folder=fused(True, "attention.wqkv.weight", INTERNLM2),
+                  folder=fused(True, "attention.wqkv", INTERNLM2),
                   config={"bias": False, "rope_scaling": {"type": "dynamic", "factor": 2.0}}),
     lambda: Model("internlm3", bias="qkv", gguf="llama", gguf_pairs=True,
                   config={"bias": False, "qkv_bias": True, "rope_scaling": {"rope_type": "dynamic", "factor": 6.0}}),
+    lambda: codeshell("codeshell", tied=False),
+    lambda: codeshell("kclgpt", tied=True),
     lambda: Model("orion", norm="layer_bias", gguf="orion", config={"layer_norm_eps": ABSENT, "rms_norm_eps": EPS}),
     lambda: Model("xverse", gguf="xverse", gguf_pairs=True),
     lambda: Model("glm", rope_dim=HEAD // 2, pairs=True, bias="qkv", gguf="chatglm", gguf_fused=True, folder=gate_up,
@@ -303,11 +332,11 @@ MODELS = (
                           "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": True, "mlp_only_layers": []},
                   keys=VL_KEYS + [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
                                   ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)]),
-    lambda: Model("baichuan", gguf="baichuan", gguf_pairs=True, folder=fused(False, "self_attn.W_pack.weight", dict)),
-    lambda: Model("baichuan", unit_head=125696, folder=fused(False, "self_attn.W_pack.weight", dict),
+    lambda: Model("baichuan", gguf="baichuan", gguf_pairs=True, folder=fused(False, "self_attn.W_pack", dict)),
+    lambda: Model("baichuan", unit_head=125696, folder=fused(False, "self_attn.W_pack", dict),
                   config={"z_loss_weight": 0}),
     lambda: Model("baichuan", alibi=True, layers=40, gguf="baichuan", gguf_pairs=True,
-                  folder=fused(False, "self_attn.W_pack.weight", dict),
+                  folder=fused(False, "self_attn.W_pack", dict),
                   config={"max_position_embeddings": ABSENT, "model_max_length": 256, "rope_theta": ABSENT}),
 )
 

@@ -427,6 +427,21 @@ static void test_size_lists(void **state)
         QUIRE_E_FORMAT, "num_query_heads is missing");
 }
 
+static void test_codeshell(void **state)
+{
+    (void)state;
+#define SHELL(more)                                                                                \
+    "{\"model_type\":\"codeshell\",\"vocab_size\":320,\"n_embd\":64,\"n_layer\":2,\"n_head\":4,"   \
+    "\"num_query_groups\":2,\"activation_function\":\"gelu_pytorch_tanh\"" more "}"
+    struct qr_model_config c = good(SHELL(""));
+    assert_true(c.layers[1].n_kv_heads == 2 && c.layers[1].ffn_size == 256 && c.tied_embeddings);
+    qr_model_config_free(&c);
+    bad(SHELL(",\"group_query_attention\":false"), QUIRE_E_UNSUPPORTED, "group_query_attention");
+    bad(SHELL(",\"scale_attn_weights\":false"), QUIRE_E_UNSUPPORTED, "scale_attn_weights");
+    bad(SHELL(",\"position_embedding_type\":\"learned_absolute\""), QUIRE_E_UNSUPPORTED,
+        "position_embedding_type");
+}
+
 static void test_minicpm(void **state)
 {
     (void)state;
@@ -469,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_fixed_options),
         cmocka_unit_test(test_layer_lists),
         cmocka_unit_test(test_layer_limits),
+        cmocka_unit_test(test_codeshell),
         cmocka_unit_test(test_size_lists),
         cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),

@@ -83,6 +83,13 @@ static const struct {
                      "true,\"scale_attention_softmax_in_fp32\":true,\"scale_attn_weights\":true,"
                      "\"summary_type\":\"cls_index\",\"validate_runner_input\":true,"
                      "\"runner_max_sequence_length\":null,\"max_batch_size\":null" },
+    { "kclgpt", /* CodeShell */
+      ",\"activation_function\":\"gelu_pytorch_tanh\",\"attention_softmax_in_fp32\":true,"
+      "\"attn_pdrop\":0.1,\"embd_pdrop\":0.1,\"group_query_attention\":true,"
+      "\"layer_norm_epsilon\":1e-5,\"n_embd\":64,\"n_head\":4,\"n_inner\":160,\"n_layer\":4,"
+      "\"n_positions\":512,\"num_query_groups\":2,\"position_embedding_type\":\"rope\","
+      "\"resid_pdrop\":0.1,\"rope_scaling\":null,\"scale_attention_softmax_in_fp32\":true,"
+      "\"scale_attn_weights\":true" },
     { "gpt_neo", ",\"activation_function\":\"gelu_new\",\"attention_layers\":[\"global\",\"local\","
                  "\"global\",\"local\"],\"attention_types\":[[[\"global\",\"local\"],2]],"
                  "\"embed_dropout\":0.0,\"layer_norm_epsilon\":1e-5,\"num_heads\":4,\"num_layers\":"

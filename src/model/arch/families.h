@@ -16,6 +16,7 @@
     X(bert)                                                                                        \
     X(bitnet)                                                                                      \
     X(bloom)                                                                                       \
+    X(codeshell)                                                                                   \
     X(cohere)                                                                                      \
     X(cohere2)                                                                                     \
     X(cohere2_moe)                                                                                 \

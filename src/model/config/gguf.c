@@ -26,12 +26,13 @@
 
 /* ---- Sizes */
 
-/* Without the key, the vocabulary is as large as the embedding. */
+/* Without the key, the vocabulary is as large as the embedding, or the LM head in its place. */
 static quire_status read_vocab_size(const struct qr_gguf_source *s)
 {
     size_t i;
     if (!qr_gguf_source_has(s, "vocab_size") &&
-        qr_gguf_find_tensor(s->g, "token_embd.weight", &i)) {
+        (qr_gguf_find_tensor(s->g, "token_embd.weight", &i) ||
+         qr_gguf_find_tensor(s->g, "output.weight", &i))) {
         const uint64_t rows = qr_gguf_tensor(s->g, i)->dims[1];
         s->cfg->vocab_size = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
         return QUIRE_OK;
