@@ -166,10 +166,14 @@ def gelu_tanh(x):
     return x / 2 * (1 + math.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x ** 3)))
 
 
-CODESHELL = renamed(("model.layers.", "transformer.h."), ("model.embed_tokens", "transformer.wte"),
-                    ("model.norm", "transformer.ln_f"), ("input_layernorm", "ln_1"), ("post_attention_layernorm", "ln_2"),
-                    ("self_attn.o_proj", "attn.c_proj"), ("mlp.up_proj", "mlp.c_fc"), ("mlp.down_proj", "mlp.c_proj"),
-                    ("self_attn.", "attn."))
+GPT2 = (("model.layers.", "transformer.h."), ("model.embed_tokens", "transformer.wte"), ("model.norm", "transformer.ln_f"),
+        ("input_layernorm", "ln_1"), ("post_attention_layernorm", "ln_2"), ("self_attn.o_proj", "attn.c_proj"),
+        ("mlp.down_proj", "mlp.c_proj"))
+QWEN = renamed(*GPT2, ("mlp.up_proj", "mlp.w1"), ("mlp.gate_proj", "mlp.w2"))
+QWEN_CONFIG = {"seq_length": 256, "max_position_embeddings": 1024, "layer_norm_epsilon": EPS, "rms_norm_eps": ABSENT,
+               "rotary_emb_base": THETA, "rope_theta": ABSENT, "rotary_pct": 1.0, "kv_channels": HEAD, "no_bias": True,
+               "intermediate_size": 2 * FFN, "hidden_act": ABSENT, "use_dynamic_ntk": True, "use_logn_attn": True}
+CODESHELL = renamed(*GPT2, ("mlp.up_proj", "mlp.c_fc"))
 CODESHELL_CONFIG = {"hidden_size": ABSENT, "num_hidden_layers": ABSENT, "num_attention_heads": ABSENT,
                     "num_key_value_heads": ABSENT, "intermediate_size": ABSENT, "hidden_act": ABSENT, "rope_theta": ABSENT,
                     "max_position_embeddings": ABSENT, "layer_norm_eps": ABSENT, "n_embd": HIDDEN, "n_layer": LAYERS,
@@ -314,6 +318,8 @@ MODELS = (
                   config={"bias": False, "qkv_bias": True, "rope_scaling": {"rope_type": "dynamic", "factor": 6.0}}),
     lambda: codeshell("codeshell", tied=False),
     lambda: codeshell("kclgpt", tied=True),
+    lambda: Model("qwen", bias="qkv", gguf="qwen", gguf_fused="qkv", folder=fused(False, "attn.c_attn", QWEN),
+                  config=QWEN_CONFIG, keys=[("feed_forward_length", GGUF_U32, 2 * FFN)]),
     lambda: Model("orion", norm="layer_bias", gguf="orion", config={"layer_norm_eps": ABSENT, "rms_norm_eps": EPS}),
     lambda: Model("xverse", gguf="xverse", gguf_pairs=True),
     lambda: Model("glm", rope_dim=HEAD // 2, pairs=True, bias="qkv", gguf="chatglm", gguf_fused=True, folder=gate_up,

@@ -427,7 +427,7 @@ static void test_size_lists(void **state)
         QUIRE_E_FORMAT, "num_query_heads is missing");
 }
 
-static void test_codeshell(void **state)
+static void test_sizes_by_other_names(void **state)
 {
     (void)state;
 #define SHELL(more)                                                                                \
@@ -440,6 +440,11 @@ static void test_codeshell(void **state)
     bad(SHELL(",\"scale_attn_weights\":false"), QUIRE_E_UNSUPPORTED, "scale_attn_weights");
     bad(SHELL(",\"position_embedding_type\":\"learned_absolute\""), QUIRE_E_UNSUPPORTED,
         "position_embedding_type");
+    c = good(MODEL("qwen", ",\"seq_length\":96,\"use_logn_attn\":true"));
+    assert_true(c.context_length == 96 && c.layers[1].ffn_size == 80);
+    qr_model_config_free(&c);
+    bad(MODEL("qwen", ",\"no_bias\":false"), QUIRE_E_UNSUPPORTED, "no_bias");
+    bad(MODEL("qwen", ",\"visual\":{\"layers\":4}"), QUIRE_E_UNSUPPORTED, "visual");
 }
 
 static void test_minicpm(void **state)
@@ -484,7 +489,7 @@ int main(void)
         cmocka_unit_test(test_fixed_options),
         cmocka_unit_test(test_layer_lists),
         cmocka_unit_test(test_layer_limits),
-        cmocka_unit_test(test_codeshell),
+        cmocka_unit_test(test_sizes_by_other_names),
         cmocka_unit_test(test_size_lists),
         cmocka_unit_test(test_minicpm),
         cmocka_unit_test(test_activations),

@@ -26,6 +26,13 @@ static const struct {
     { "mixtral", ",\"hidden_act\":\"silu\",\"num_experts_per_tok\":2,\"num_local_experts\":8,"
                  "\"output_router_logits\":false,\"router_aux_loss_coef\":0.02,"
                  "\"router_jitter_noise\":0.0,\"rms_norm_eps\":1e-5,\"sliding_window\":null" },
+    { "qwen", ",\"attn_dropout_prob\":0.0,\"bf16\":false,\"emb_dropout_prob\":0.0,\"fp16\":false,"
+              "\"fp32\":false,\"kv_channels\":16,\"layer_norm_epsilon\":1e-6,\"no_bias\":true,"
+              "\"onnx_safe\":null,\"rotary_emb_base\":10000,\"rotary_pct\":1.0,"
+              "\"scale_attn_weights\":true,\"seq_length\":256,\"softmax_in_fp32\":false,"
+              "\"tie_word_embeddings\":false,\"tokenizer_class\":\"QWenTokenizer\","
+              "\"use_cache_kernel\":false,\"use_cache_quantization\":false,"
+              "\"use_dynamic_ntk\":true,\"use_flash_attn\":\"auto\",\"use_logn_attn\":true" },
     { "qwen2", ",\"hidden_act\":\"silu\",\"max_window_layers\":70,\"rms_norm_eps\":1e-6,"
                "\"rope_theta\":1e6,\"sliding_window\":131072,\"use_sliding_window\":false,"
                "\"use_mrope\":false,\"rope_scaling\":null,\"tie_word_embeddings\":false" },

@@ -76,6 +76,7 @@ struct qr_arch {
     enum qr_block_kind block;
     enum qr_activation activation, gated_activation; /* gated_activation: see hf_gate_in_name */
     bool gated;                                      /* feed-forward with a gate */
+    bool half_ffn; /* the feed-forward size of files counts gate and up */
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope, v_norm;
     bool layer_scale; /* see qr_model_config */
@@ -152,7 +153,6 @@ struct qr_arch {
     bool hf_size_lists; /* num_query_heads, num_kv_heads and ffn_multipliers list sizes (OpenELM) */
     bool hf_auto_ffn;   /* block_auto_adjust_ff_dim and related keys (LFM2) */
     bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
-    bool hf_half_ffn;        /* intermediate_size counts gate and up */
     bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */
     const char *hf_rope_key; /* false, the default: no RoPE */
     bool hf_shared_blocks;   /* transformer blocks that layers share (Zamba2) */

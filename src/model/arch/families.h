@@ -116,6 +116,7 @@
     X(phi3)                                                                                        \
     X(phimoe)                                                                                      \
     X(plm)                                                                                         \
+    X(qwen)                                                                                        \
     X(qwen2)                                                                                       \
     X(qwen2_moe)                                                                                   \
     X(qwen3)                                                                                       \

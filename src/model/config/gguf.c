@@ -97,6 +97,7 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
         /* files of families without a dense layer lack the key */
         QR_TRY(qr_gguf_source_layer_u32(s, "feed_forward_length", at, s->arch->shared_key_value,
                                         &l->ffn_size));
+        l->ffn_size /= s->arch->half_ffn ? 2 : 1;
     }
     const uint32_t heads = cfg->layers[0].n_heads;
     QR_TRY(qr_gguf_read_mixers(s));

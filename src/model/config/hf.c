@@ -100,7 +100,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
     QR_TRY(qr_hf_u32(h, "num_attention_heads", heads));
     QR_TRY(read_ffn_size(h, ffn));
     QR_TRY(adjust_ffn(h, ffn));
-    if (h->arch->hf_half_ffn)
+    if (h->arch->half_ffn)
         *ffn /= 2;
     if (h->arch->hf_multi_query)
         QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
