@@ -182,6 +182,14 @@ static void test_encoders(void **state)
         QUIRE_E_FORMAT, "relative_buckets_count is 0");
     bad("t5", (struct entry){ "t5.attention.relative_buckets_count", QR_GGUF_U32, 300, NULL },
         QUIRE_E_FORMAT, "relative attention distance is 128");
+    const struct entry encoder = { "t5encoder.attention.relative_buckets_count", QR_GGUF_U32, 32,
+                                   NULL };
+    c = good("t5encoder", &encoder, 1);
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.n_layers == 4 &&
+                c.n_encoder_layers == 0 && c.relative_distance == 128);
+    qr_model_config_free(&c);
+    bad("t5encoder", (struct entry){ "x", QR_GGUF_U32, 0, NULL }, QUIRE_E_FORMAT,
+        "relative_buckets_count is missing");
     /* a decoder family whose file requests bidirectional attention */
     const struct entry both[] = { { "qwen2.attention.causal", QR_GGUF_BOOL, 0, NULL } };
     c = good("qwen2", both, 1);

@@ -81,6 +81,36 @@ static void test_modernbert(void **state)
 
 #define T5 "{\"model_type\":\"t5\",\"d_model\":64,\"num_heads\":4,\"vocab_size\":320"
 
+/* The encoder of T5 alone: `architectures` says so. */
+static void test_t5_encoder(void **state)
+{
+    (void)state;
+#define ALONE T5 ",\"num_layers\":3,\"architectures\":[\"T5EncoderModel\"]"
+    struct qr_model_config c =
+        good(ALONE ",\"num_decoder_layers\":7,\"is_encoder_decoder\":true,"
+                   "\"decoder_start_token_id\":0,\"tie_word_embeddings\":"
+                   "false,\"scale_decoder_outputs\":true,\"n_positions\":96}");
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.n_layers == 3);
+    assert_true(c.n_encoder_layers == 0 && !c.layers[0].encoder && c.context_length == 96);
+    assert_true(c.relative_buckets == 32 && c.attention_scale == 1 && !c.ffn_gated);
+    qr_model_config_free(&c);
+    c = good(ALONE ",\"feed_forward_proj\":\"gated-gelu\"}");
+    assert_true(c.ffn_gated && c.activation == QR_ACT_GELU_TANH);
+    qr_model_config_free(&c);
+    static const char *const others[] = { "[\"T5ForConditionalGeneration\"]", "[]", "[5,null]", "7",
+                                          "{\"T5EncoderModel\":1}" };
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        char json[256];
+        snprintf(json, sizeof json, "{\"model_type\":\"t5\",\"architectures\":%s}", others[i]);
+        c = good(json);
+        assert_int_equal(c.kind, QR_MODEL_ENCODER_DECODER);
+        qr_model_config_free(&c);
+    }
+    bad(ALONE ",\"relative_attention_num_buckets\":0}", QUIRE_E_FORMAT, "num_buckets is 0");
+    bad(ALONE ",\"num_heads\":0}", QUIRE_E_FORMAT, "heads");
+    bad(ALONE ",\"sliding_window\":8}", QUIRE_E_UNSUPPORTED, "sliding_window");
+}
+
 static void test_t5(void **state)
 {
     (void)state;
@@ -407,7 +437,7 @@ int main(void)
         cmocka_unit_test(test_bart),          cmocka_unit_test(test_pooling),
         cmocka_unit_test(test_modules),       cmocka_unit_test(test_dense),
         cmocka_unit_test(test_bidirectional), cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_bad_stacks),
+        cmocka_unit_test(test_bad_stacks),    cmocka_unit_test(test_t5_encoder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,8 @@ struct qr_ignored_key {
     const char *key, *value;
 };
 
-/* A family whose files have the model_type of another one and this text under a key. */
+/* A family whose files have the model_type of another one and this text under a key, or as an
+ * element of its list. */
 struct qr_hf_variant {
     const char *key, *text;
     const struct qr_arch *arch;

@@ -138,6 +138,7 @@
     X(starcoder2)                                                                                  \
     X(step3p5)                                                                                     \
     X(t5)                                                                                          \
+    X(t5_encoder)                                                                                  \
     X(t5gemma)                                                                                     \
     X(vaultgemma)                                                                                  \
     X(xverse)                                                                                      \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* t5.c - T5: encoder-decoder, relative position bias, unscaled attention; v1.1 and mT5 gated. */
+/* t5.c - T5: encoder-decoder, relative position bias, unscaled attention; v1.1 and mT5 gated. Its
+ * encoder alone is a family of embedding models. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -28,6 +29,26 @@ static const struct qr_hf_alias aliases[] = {
     { "max_position_embeddings", "n_positions" },
     { "rms_norm_eps", "layer_norm_epsilon" },
     { "hidden_act", "feed_forward_proj" },
+    { 0 },
+};
+
+static const struct qr_hf_alias encoder_aliases[] = {
+    { "hidden_size", "d_model" },
+    { "head_dim", "d_kv" },
+    { "intermediate_size", "d_ff" },
+    { "num_attention_heads", "num_heads" },
+    { "num_hidden_layers", "num_layers" },
+    { "max_position_embeddings", "n_positions" },
+    { "rms_norm_eps", "layer_norm_epsilon" },
+    { "hidden_act", "feed_forward_proj" },
+    { 0 },
+};
+
+static const struct qr_ignored_key encoder_ignored_keys[] = {
+    { "dense_act_fn", NULL }, /* both follow from feed_forward_proj */
+    { "is_gated_act", NULL },
+    { "num_decoder_layers", NULL }, /* of the encoder-decoder that the encoder was part of */
+    { "scale_decoder_outputs", NULL },
     { 0 },
 };
 
@@ -123,16 +144,52 @@ static const struct qr_name_rule gguf_encoder_names[] = {
 };
 #undef L
 
+static const struct qr_name_rule encoder_only_names[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "shared.weight" },
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "encoder.embed_tokens.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "encoder.final_layer_norm.weight" },
+    { 0 },
+};
+
+static const struct qr_name_rule gguf_encoder_only_names[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "token_embd.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "enc.output_norm.weight" },
+    { 0 },
+};
+
 /* Copies of the shared embedding; the first checkpoints have an unused bias. */
 static const char *const ignored_tensors[] = { "encoder.embed_tokens.weight",
                                                "decoder.embed_tokens.weight",
                                                "*.EncDecAttention.relative_attention_bias.weight",
                                                "*.cross_attn_rel_b.weight", NULL };
 
+const struct qr_arch qr_arch_t5_encoder = {
+    .name = "t5_encoder",
+    .gguf_archs = { "t5encoder" },
+    .kind = QR_MODEL_ENCODER,
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_RELU,
+    .gated_activation = QR_ACT_GELU_TANH,
+    .unscaled_attention = true,
+    .relative_bias = true,
+    .ignored_tensors = ignored_tensors,
+    .hf_norm = QR_NORM_RMS,
+    .hf_gate_in_name = true,
+    .hf_defaults = defaults,
+    .hf_ignored_keys = encoder_ignored_keys,
+    .hf_aliases = encoder_aliases,
+    .hf_names = encoder_only_names,
+    .hf_common_names = encoder_names,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_names = gguf_encoder_only_names,
+    .gguf_common_names = gguf_encoder_names,
+};
+
 const struct qr_arch qr_arch_t5 = {
     .name = "t5",
     .hf_types = { "t5", "mt5" },
     .gguf_archs = { "t5" },
+    .hf_variant = { "architectures", "T5EncoderModel", &qr_arch_t5_encoder },
     .kind = QR_MODEL_ENCODER_DECODER,
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_RELU,

@@ -352,6 +352,22 @@ static quire_status read_stacks(const struct qr_hf_source *h)
 
 /* ---- Entry point */
 
+static bool is_text(const struct qr_json *v, const char *text)
+{
+    return qr_json_is_string(v) && strcmp(qr_json_string(v), text) == 0;
+}
+
+static bool is_variant(const struct qr_json *root, const struct qr_hf_variant *variant)
+{
+    const struct qr_json *v = variant->key ? qr_json_get(root, variant->key) : NULL;
+    if (!qr_json_is_array(v))
+        return is_text(v, variant->text);
+    for (struct qr_json_iter i = qr_json_iterate(v); qr_json_next(&i);)
+        if (is_text(i.value, variant->text))
+            return true;
+    return false;
+}
+
 /* Finds the object that describes the language model, and its family. Most multimodal files have it
  * in text_config. */
 static quire_status find_arch(struct qr_hf_source *h)
@@ -373,12 +389,8 @@ static quire_status find_arch(struct qr_hf_source *h)
     if (!h->arch)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "%s: model_type %.80s is not supported", what,
                        type);
-    const struct qr_hf_variant *variant = &h->arch->hf_variant;
-    const char *value = NULL;
-    if (variant->key)
-        QR_TRY(qr_json_str(h->root, what, variant->key, &value, &state, h->err));
-    if (value && strcmp(value, variant->text) == 0)
-        h->arch = variant->arch;
+    if (is_variant(h->root, &h->arch->hf_variant))
+        h->arch = h->arch->hf_variant.arch;
     return QUIRE_OK;
 }
 
