@@ -18,41 +18,27 @@ static const struct qr_hf_default defaults[] = {
     { 0 },
 };
 
+/* The encoder alone has these without the first two. */
+enum { DECODER_ALIASES = 2 };
 static const struct qr_hf_alias aliases[] = {
-    { "hidden_size", "d_model" },
-    { "head_dim", "d_kv" },
-    { "intermediate_size", "d_ff" },
-    { "num_attention_heads", "num_heads" },
     { "num_hidden_layers", "num_decoder_layers" },
-    { "num_hidden_layers", "num_layers" },
     { "encoder_layers", "num_layers" },
-    { "max_position_embeddings", "n_positions" },
-    { "rms_norm_eps", "layer_norm_epsilon" },
-    { "hidden_act", "feed_forward_proj" },
-    { 0 },
-};
-
-static const struct qr_hf_alias encoder_aliases[] = {
+    { "num_hidden_layers", "num_layers" },
     { "hidden_size", "d_model" },
     { "head_dim", "d_kv" },
     { "intermediate_size", "d_ff" },
     { "num_attention_heads", "num_heads" },
-    { "num_hidden_layers", "num_layers" },
     { "max_position_embeddings", "n_positions" },
     { "rms_norm_eps", "layer_norm_epsilon" },
     { "hidden_act", "feed_forward_proj" },
     { 0 },
 };
 
-static const struct qr_ignored_key encoder_ignored_keys[] = {
-    { "dense_act_fn", NULL }, /* both follow from feed_forward_proj */
-    { "is_gated_act", NULL },
+/* The encoder-decoder has these without the first two. */
+enum { ENCODER_IGNORED = 2 };
+static const struct qr_ignored_key ignored_keys[] = {
     { "num_decoder_layers", NULL }, /* of the encoder-decoder that the encoder was part of */
     { "scale_decoder_outputs", NULL },
-    { 0 },
-};
-
-static const struct qr_ignored_key ignored_keys[] = {
     { "dense_act_fn", NULL }, /* both follow from feed_forward_proj */
     { "is_gated_act", NULL },
     { 0 },
@@ -176,8 +162,8 @@ const struct qr_arch qr_arch_t5_encoder = {
     .hf_norm = QR_NORM_RMS,
     .hf_gate_in_name = true,
     .hf_defaults = defaults,
-    .hf_ignored_keys = encoder_ignored_keys,
-    .hf_aliases = encoder_aliases,
+    .hf_ignored_keys = ignored_keys,
+    .hf_aliases = aliases + DECODER_ALIASES,
     .hf_names = encoder_only_names,
     .hf_common_names = encoder_names,
     .gguf_norm = QR_NORM_RMS,
@@ -202,7 +188,7 @@ const struct qr_arch qr_arch_t5 = {
     .hf_gate_in_name = true,
     .gguf_norm = QR_NORM_RMS,
     .hf_defaults = defaults,
-    .hf_ignored_keys = ignored_keys,
+    .hf_ignored_keys = ignored_keys + ENCODER_IGNORED,
     .hf_aliases = aliases,
     .hf_names = names,
     .hf_encoder_names = encoder_names,
