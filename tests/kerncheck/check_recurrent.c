@@ -174,8 +174,7 @@ static void make_state(struct kc_env *env, struct state_case *c, int round)
     memcpy(c->copy, c->s, total * 4);
     a->q = operand(env, rows, a->key_stride, keys, 0.2f);
     a->k = operand(env, rows, a->key_stride, keys, 0.2f);
-    c->v = operand(env, rows, a->value_stride, n, 1);
-    a->v = c->v;
+    a->v = c->v = operand(env, rows, a->value_stride, n, 1);
     c->out = a->out = kc_buffer_end(((rows - 1) * a->out_stride + n) * 4);
 }
 
@@ -255,6 +254,8 @@ static void run_kernel(const struct state_kernel *k, const struct qr_scan *scan)
         kernel(scan);
 }
 
+static const float *behind(const float *p, size_t n) { return p ? p + n : NULL; }
+
 static struct qr_scan row_of(const struct qr_scan *s, size_t t)
 {
     struct qr_scan row = *s;
@@ -263,10 +264,10 @@ static struct qr_scan row_of(const struct qr_scan *s, size_t t)
     row.k += t * s->key_stride;
     row.v += t * s->value_stride;
     row.out += t * s->out_stride;
-    row.decay += s->decay ? t * s->decay_stride : 0;
-    row.dt += s->dt ? t * s->dt_stride : 0;
-    row.read += s->read ? t * s->key_stride : 0;
-    row.remove += s->remove ? t * s->key_stride : 0;
+    row.decay = behind(s->decay, t * s->decay_stride);
+    row.dt = behind(s->dt, t * s->dt_stride);
+    row.read = behind(s->read, t * s->key_stride);
+    row.remove = behind(s->remove, t * s->key_stride);
     return row;
 }
 
