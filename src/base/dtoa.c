@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dtoa.c - exact conversion between doubles and decimal, independent of the locale.
  *
- * A double is m * 2^e, so its decimal expansion is finite: at most 767 digits. All results are
- * derived from that expansion by comparing and rounding digit strings. This is slower than
- * table-driven algorithms (Ryu, Eisel-Lemire) but short; a template prints few numbers. */
+ * A double is m * 2^e, so its decimal expansion is finite: at most 767 digits. Printing compares
+ * and rounds digit strings of that expansion, and so does parsing of numbers with many digits or
+ * large exponents. This is slower than table-driven algorithms (Ryu, Eisel-Lemire) but short: a
+ * template prints few numbers. Files can have a million that are read, which fit 128 bits. */
 #include "base/dtoa.h"
 #include <math.h>
 #include <stdint.h>
@@ -180,6 +181,34 @@ static double decimal_to_double(const struct decimal *x)
     return from_bits(lo);
 }
 
+/* Nearest double to x > 0 of up to 19 digits, the last of them at 10^-19 .. 10^19, by integer
+ * arithmetic. Returns false for other numbers. */
+static bool short_to_double(const struct decimal *x, double *out)
+{
+    const int exp10 = x->exp - x->n;
+    if (x->n > 19 || exp10 < -19 || exp10 > 19)
+        return false;
+    uint64_t m = 0, power = 1;
+    for (int i = 0; i < x->n; i++)
+        m = 10 * m + (uint64_t)x->d[i];
+    for (int i = exp10 < 0 ? -exp10 : exp10; i > 0; i--)
+        power *= 10;
+    const int shift = __builtin_clzll(m);
+    m <<= shift;
+    /* x = q * 2^e and, if inexact, a fraction of q's last bit; q has 63 to 128 bits */
+    const unsigned __int128 dividend = (unsigned __int128)m << 63;
+    const unsigned __int128 q = exp10 < 0 ? dividend / power : (unsigned __int128)m * power;
+    const bool inexact = exp10 < 0 && q * power != dividend;
+    const int e = exp10 < 0 ? -63 - shift : -shift;
+    const uint64_t high = (uint64_t)(q >> 64);
+    const int drop = (high ? 128 - __builtin_clzll(high) : 64 - __builtin_clzll((uint64_t)q)) - 53;
+    const unsigned __int128 half = (unsigned __int128)1 << (drop - 1), rest = q & (2 * half - 1);
+    uint64_t top = (uint64_t)(q >> drop);
+    top += rest > half || (rest == half && (inexact || top % 2));
+    *out = ldexp((double)top, e + drop); /* exact: top is at most 2^53 */
+    return true;
+}
+
 bool qr_strtod(const char *s, size_t n, double *out)
 {
     struct decimal d = { .n = 0 };
@@ -224,7 +253,9 @@ bool qr_strtod(const char *s, size_t n, double *out)
         d.d[d.n++] = 1;
     d.exp = exp > 400 ? 400 : exp < -400 ? -400 : (int)exp;
     decimal_trim(&d);
-    *out = d.n ? decimal_to_double(&d) : 0.0;
+    *out = 0;
+    if (d.n && !short_to_double(&d, out))
+        *out = decimal_to_double(&d);
     return true;
 }
 

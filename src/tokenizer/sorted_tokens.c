@@ -24,29 +24,27 @@ static bool is_less(const struct quire_tokenizer *t, uint32_t a, uint32_t b)
     return order ? order < 0 : a < b;
 }
 
-static void sift_down(const struct quire_tokenizer *t, uint32_t *ids, uint32_t n, uint32_t at)
+/* Merges the sorted runs [0, left) and [left, n) of ids. */
+static void merge(const struct quire_tokenizer *t, uint32_t *restrict out, const uint32_t *ids,
+                  size_t left, size_t n)
 {
-    const uint32_t moved = ids[at];
-    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
-        if (child + 1 < n && is_less(t, ids[child], ids[child + 1]))
-            child++;
-        if (!is_less(t, moved, ids[child]))
-            break;
-        ids[at] = ids[child];
+    size_t a = 0, b = left;
+    for (size_t i = 0; i < n; i++) {
+        const bool from_left = b == n || (a < left && is_less(t, ids[a], ids[b]));
+        out[i] = from_left ? ids[a++] : ids[b++];
     }
-    ids[at] = moved;
 }
 
-/* Heap sort: qsort() allocates outside the host's hooks. */
-static void sort_ids(const struct quire_tokenizer *t, uint32_t *ids, uint32_t n)
+/* Merge sort, of which scratch holds n ids: qsort() allocates outside the host's hooks. */
+static void sort_ids(const struct quire_tokenizer *t, uint32_t *ids, uint32_t *scratch, size_t n)
 {
-    for (uint32_t i = n / 2; i-- > 0;)
-        sift_down(t, ids, n, i);
-    for (uint32_t end = n; end-- > 1;) {
-        const uint32_t last = ids[0];
-        ids[0] = ids[end];
-        ids[end] = last;
-        sift_down(t, ids, end, 0);
+    for (size_t run = 1; run < n; run *= 2) {
+        for (size_t i = 0; i < n; i += 2 * run) {
+            const size_t rest = n - i;
+            merge(t, scratch + i, ids + i, rest < run ? rest : run,
+                  rest < 2 * run ? rest : 2 * run);
+        }
+        memcpy(ids, scratch, n * sizeof *ids);
     }
 }
 
@@ -61,13 +59,17 @@ quire_status qr_sorted_tokens_build(struct quire_tokenizer *t, bool by_bytes,
     struct qr_sorted_tokens *s = &t->sorted;
     s->by_bytes = by_bytes;
     s->ids = qr_alloc(t->a, t->n_tokens, sizeof *s->ids);
-    if (!s->ids)
+    uint32_t *scratch = qr_alloc(t->a, t->n_tokens, sizeof *scratch);
+    if (!s->ids || !scratch) {
+        qr_free(t->a, scratch, t->n_tokens, sizeof *scratch);
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tokenizer");
+    }
     for (uint32_t i = 0; i < t->n_tokens; i++)
         /* GCOVR_EXCL_BR_LINE: qr_vocab_add_tokens() refuses tokens without text */
         if (qr_token_is_normal(t, (int32_t)i) && qr_sorted_tokens_size(t, i))
             s->ids[s->n++] = i;
-    sort_ids(t, s->ids, s->n);
+    sort_ids(t, s->ids, scratch, s->n);
+    qr_free(t->a, scratch, t->n_tokens, sizeof *scratch);
     for (uint32_t i = 0, byte = 0; byte <= 256; byte++) {
         while (i < s->n && byte_at(t, s->ids[i], 0) < byte)
             i++;

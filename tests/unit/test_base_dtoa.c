@@ -139,13 +139,36 @@ static void test_parse(void **state)
     assert_true(qr_strtod(halfway, sizeof halfway, &got) && got > 1.0);
 }
 
+/* Up to 19 digits, exponents around the bounds of the integer arithmetic, and midpoints between two
+ * doubles, which round to even. */
+static void test_parse_short(void **state)
+{
+    uint64_t seed = 4;
+    double got;
+    (void)state;
+    for (int i = 0; i < 30000; i++) {
+        const uint64_t r = next_random(&seed);
+        const uint64_t between = 1ull << 53 | (r >> 11) | 1; /* of 54 bits, odd */
+        char text[64];
+        if (i % 3 == 0)
+            snprintf(text, sizeof text, "%llue%d", (unsigned long long)r >> r % 64,
+                     (int)(r / 64 % 45) - 22);
+        else if (i % 3 == 1)
+            snprintf(text, sizeof text, "%llu", (unsigned long long)between << r % 10);
+        else
+            snprintf(text, sizeof text, "%llu.5e%d", (unsigned long long)between >> 1,
+                     (int)(r % 3) - 1);
+        assert_true(qr_strtod(text, strlen(text), &got));
+        assert_true(got == strtod(text, NULL));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_repr),
-        cmocka_unit_test(test_known_reprs),
-        cmocka_unit_test(test_format),
-        cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_repr),        cmocka_unit_test(test_known_reprs),
+        cmocka_unit_test(test_format),      cmocka_unit_test(test_parse),
+        cmocka_unit_test(test_parse_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
