@@ -27,14 +27,11 @@ static float float_of(uint32_t u)
 
 static float level_of(int code) { return (float)(levels[code] - QR_INT4_BIAS); }
 
-/* Number of positive levels below the one nearest to a magnitude; of two, the lower is taken. */
-static int nearest(float magnitude)
+/* Number of positive levels below the one nearest to a magnitude; of two, the lower is taken. A
+ * branch would be mispredicted for every other value. */
+static int nearest(float a)
 {
-    static const float between[] = { 2, 4, 6, 8.5f, 11, 14, 18 };
-    int i = 0;
-    while (i < 7 && magnitude > between[i])
-        i++;
-    return i;
+    return (a > 2) + (a > 4) + (a > 6) + (a > 8.5f) + (a > 11) + (a > 14) + (a > 18);
 }
 
 /* Squared error of magnitudes with a scale: 16 sums of two values each, added by a tree. */
