@@ -79,8 +79,9 @@ static void run_schedule(const struct test_model *m, uint32_t seed, struct cover
     quire_engine_close(e);
 }
 
-/* flags: QUIRE_ENGINE_* */
-static void check_schedules(const char *model, uint32_t flags)
+/* flags: QUIRE_ENGINE_*. Adds to the drafts of all models: how many a model has depends on measured
+ * times, too. */
+static void check_schedules(const char *model, uint32_t flags, struct coverage *drafts)
 {
     struct test_model m;
     open_tested(&m, model, hybrid);
@@ -96,7 +97,8 @@ static void check_schedules(const char *model, uint32_t flags)
                   model, (unsigned long long)seen.n_taken, (unsigned long long)seen.n_preempted,
                   (unsigned long long)seen.n_accepted, (unsigned long long)seen.n_rejected);
     assert_true(seen.n_taken > 0 && seen.n_preempted > 0);
-    assert_true(seen.n_accepted > 0 && seen.n_rejected > 0);
+    drafts->n_accepted += seen.n_accepted;
+    drafts->n_rejected += seen.n_rejected;
     close_tested(&m);
 }
 
@@ -105,9 +107,11 @@ static void schedules(void **state)
     (void)state;
     if (!need_shared())
         skip();
+    struct coverage drafts = { 0 };
     for (size_t i = 0; i < N_MODELS; i++)
-        check_schedules(models[i], 0);
-    check_schedules(delta_net, QUIRE_ENGINE_BF16_STATES);
+        check_schedules(models[i], 0, &drafts);
+    check_schedules(delta_net, QUIRE_ENGINE_BF16_STATES, &drafts);
+    assert_true(drafts.n_accepted > 0 && drafts.n_rejected > 0);
 }
 
 /* ---- Checkpoints */
