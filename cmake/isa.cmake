@@ -29,20 +29,23 @@ endif()
 # Further compile options of instrumented kernels.
 set(QUIRE_SANITIZED_KERNEL_FLAGS "" CACHE STRING "compile options of kernels in sanitizer builds, a list")
 
-# Sanitizer builds for a CPU with FMA use it in generic kernels: the bits are those of fmaf(), whose calls take most of
-# the time of attention tests.
-if("avx2" IN_LIST QUIRE_SANITIZED_LEVELS)
-  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
-  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "-mfma;${QUIRE_SANITIZED_KERNEL_FLAGS}")
+# The FMA instruction has the bits of qr_fmaf(), which takes most of the time of many tests without it.
+option(QUIRE_GENERIC_FMA "Generic kernels use the FMA instruction of x86: for tests only" OFF)
+if(QUIRE_GENERIC_FMA OR "avx2" IN_LIST QUIRE_SANITIZED_LEVELS)
+  set(generic_fma -mfma)
 endif()
 
 # Kernels count without atomic instructions, which would take most of the time of a coverage run: threads contend for the
-# counters. Counts can get lost, a count that is not 0 does not become 0. Inlining as in the other build types.
+# counters. Counts can get lost, a count that is not 0 does not become 0. Inlining as in the other build types. Fuzz
+# targets do not count in kernels, whose loops have no branches to find.
 if(CMAKE_BUILD_TYPE STREQUAL "Coverage")
-  set(QUIRE_FAST_COUNTERS -finline -fprofile-update=single)
-  file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
-  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FAST_COUNTERS}")
+  set(QUIRE_KERNEL_COUNTERS -finline -fprofile-update=single)
+elseif(CMAKE_C_FLAGS MATCHES "fsanitize-coverage=([a-z0-9,-]*)")
+  set(QUIRE_KERNEL_COUNTERS -fno-sanitize-coverage=${CMAKE_MATCH_1})
 endif()
+file(GLOB srcs CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/generic/*.c)
+set_source_files_properties(${srcs} PROPERTIES
+  COMPILE_OPTIONS "${generic_fma};${QUIRE_SANITIZED_KERNEL_FLAGS};${QUIRE_KERNEL_COUNTERS}")
 
 # At -O0 GCC keeps every variable of the functions that kernels inline: 10 minutes and 9 GB for one file of int8 kernels,
 # against 1.5 minutes and 1 GB.
@@ -62,7 +65,7 @@ function(quire_isa level dir)
   if(QUIRE_SANITIZED_LEVELS AND NOT level IN_LIST QUIRE_SANITIZED_LEVELS)
     set(QUIRE_UNSANITIZED -fno-sanitize=all)
   endif()
-  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto;${QUIRE_SANITIZED_KERNEL_FLAGS};${QUIRE_UNSANITIZED};${QUIRE_FAST_COUNTERS};${QUIRE_DEBUG_KERNEL_FLAGS}")
+  set_source_files_properties(${srcs} PROPERTIES COMPILE_OPTIONS "${QUIRE_FLAGS_${level}};-fno-lto;${QUIRE_SANITIZED_KERNEL_FLAGS};${QUIRE_UNSANITIZED};${QUIRE_KERNEL_COUNTERS};${QUIRE_DEBUG_KERNEL_FLAGS}")
   target_sources(quire_objects PRIVATE ${srcs})
   target_compile_definitions(quire_objects PRIVATE QUIRE_HAVE_LEVEL_${level}=1)
 endfunction()
