@@ -108,11 +108,12 @@ def attend(queries, keys, values, position, window, slopes=None):
     for h, q in enumerate(queries):
         g = h // (len(queries) // len(keys[0]))
         slope = slopes[h] if slopes else 0
-        scores = [sum(a * b for a, b in zip(q, keys[j][g])) / math.sqrt(HEAD) - slope * (position - j)
+        scores = [sum(map(operator.mul, q, keys[j][g])) / math.sqrt(HEAD) - slope * (position - j)
                   for j in range(first, position + 1)]
         top = max(scores)
         p = [math.exp(s - top) for s in scores]
-        out += [sum(w * values[first + j][g][d] for j, w in enumerate(p)) / sum(p) for d in range(HEAD)]
+        total, columns = sum(p), zip(*(v[g] for v in values[first:position + 1]))
+        out += [sum(map(operator.mul, p, column)) / total for column in columns]
     return out
 
 

@@ -75,7 +75,7 @@ def draw(rng, rows, cols, bits, group, dtype, symmetric):
     """Codes [rows][cols], scales and zero points [rows][groups]."""
     most, groups = 2 ** bits - 1, cols // group
     unit = 1.5 / math.sqrt(cols) / (most / 3.5)
-    codes = [[rng.randint(0, most) for _ in range(cols)] for _ in range(rows)]
+    codes = [rng.choices(range(most + 1), k=cols) for _ in range(rows)]
     scales = [[ROUND[dtype](unit * rng.uniform(0.5, 1.5)) for _ in range(groups)] for _ in range(rows)]
     middle = (most + 1) // 2
     zeros = [[middle if symmetric else rng.randint(middle - most // 4, middle + most // 4) for _ in range(groups)]
@@ -190,8 +190,7 @@ def e4m3(code):
 
 def fp8(block=None, dtype="F32", per_row=False, config=None, name="weight_scale"):
     def make(rng, rows, cols):
-        codes = [[rng.choice([c for c in (rng.randrange(256), 0x28) if c & 127 != 127]) for _ in range(cols)]
-                 for _ in range(rows)]
+        codes = [rng.choices([c for c in range(256) if c & 127 != 127], k=cols) for _ in range(rows)]
         height, width = block or (1 if per_row else rows, cols)
         unit = 1.5 / math.sqrt(cols) / 90
         scales = [[ROUND[dtype](unit * rng.uniform(0.5, 1.5)) for _ in range(-(-cols // width))]
@@ -208,7 +207,7 @@ def fp8(block=None, dtype="F32", per_row=False, config=None, name="weight_scale"
 
 def nf4(block=64, nested=False):
     def make(rng, rows, cols):
-        codes = [rng.randrange(16) for _ in range(rows * cols)]
+        codes = rng.choices(range(16), k=rows * cols)
         n, table = -(-rows * cols // block), [tiny.f32(i / 255) for i in range(256)]
         state = {"quant_type": "nf4", "blocksize": block, "dtype": "bfloat16", "shape": [rows, cols]}
         unit = 3.0 / math.sqrt(cols)
@@ -237,7 +236,7 @@ def nf4(block=64, nested=False):
 
 def llm_int8():
     def make(rng, rows, cols):
-        codes = [[rng.randint(-127, 127) for _ in range(cols)] for _ in range(rows)]
+        codes = [rng.choices(range(-127, 128), k=cols) for _ in range(rows)]
         most = [tiny.f32(2.5 / math.sqrt(cols) * rng.uniform(0.5, 1.5)) for _ in range(rows)]
         return {"weight": ("I8", [rows, cols], bytes(q & 255 for row in codes for q in row)),
                 "SCB": ("F32", [rows], tiny.pack_f32(most)), "weight_format": ("U8", [], b"\0")}, \
@@ -390,7 +389,7 @@ class GptOss(Llama):
         blocks = cols // 32
         middle = 127 + round(math.log2(0.6 / math.sqrt(cols)))
         exponents = [rng.randint(middle - 1, middle + 1) for _ in range(EXPERTS * rows * blocks)]
-        codes = [rng.randrange(16) for _ in range(EXPERTS * rows * cols)]
+        codes = rng.choices(range(16), k=EXPERTS * rows * cols)
         self.files[f"{name}_blocks"] = ("U8", [EXPERTS, rows, blocks, 16], bytes(
             codes[i] | codes[i + 1] << 4 for i in range(0, len(codes), 2)))
         self.files[f"{name}_scales"] = ("U8", [EXPERTS, rows, blocks], bytes(exponents))
