@@ -429,6 +429,29 @@ static void test_bidirectional(void **state)
     qr_model_config_free(&c);
 }
 
+static void test_neobert(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good("{\"model_type\":\"neobert\"}"); /* all defaults: the base */
+    assert_true(c.kind == QR_MODEL_ENCODER && !c.causal && c.block == QR_BLOCK_PRE_NORM);
+    assert_true(c.n_layers == 28 && c.hidden_size == 768 && c.context_length == 1024);
+    assert_true(c.layers[27].ffn_size == 2048 && c.ffn_gated && c.activation == QR_ACT_SILU);
+    assert_true(c.rope[0].kind == QR_ROPE_INTERLEAVED && c.norm_eps == 1e-6f);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"neobert\",\"intermediate_size\":70,\"max_length\":4096}");
+    assert_true(c.layers[0].ffn_size == 48 && c.context_length == 4096); /* 46, rounded up */
+    qr_model_config_free(&c);
+    bad("{\"model_type\":\"neobert\",\"hidden_act\":\"gelu\"}", QUIRE_E_UNSUPPORTED, "hidden_act");
+    bad("{\"model_type\":\"neobert\",\"hidden_act\":1}", QUIRE_E_FORMAT, "hidden_act");
+    bad("{\"model_type\":\"neobert\",\"rope\":false}", QUIRE_E_UNSUPPORTED, "rope");
+    bad("{\"model_type\":\"neobert\",\"rms_norm\":false}", QUIRE_E_UNSUPPORTED, "rms_norm");
+    bad("{\"model_type\":\"neobert\",\"dim_head\":0}", QUIRE_E_FORMAT, "head");
+    bad("{\"model_type\":\"neobert\",\"intermediate_size\":4294967295}", QUIRE_E_FORMAT,
+        "intermediate_size 4294967295");
+    /* the name of a gated activation, where there is no gate */
+    bad(MODEL("gpt_neox", ",\"hidden_act\":\"swiglu\""), QUIRE_E_UNSUPPORTED, "swiglu");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -438,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_modules),       cmocka_unit_test(test_dense),
         cmocka_unit_test(test_bidirectional), cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_bad_stacks),    cmocka_unit_test(test_t5_encoder),
+        cmocka_unit_test(test_neobert),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

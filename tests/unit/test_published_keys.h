@@ -411,6 +411,10 @@ static const struct {
       "head_dim\":128,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-06,\"rope_interleave\":true,"
       "\"rope_scaling\":null,\"rope_theta\":100000.0,\"tie_word_embeddings\":true,\"v_head_dim\":"
       "128" },
+    { "neobert", ",\"classifier_init_range\":0.02,\"decoder_init_range\":0.02,"
+                 "\"dim_head\":16,\"embedding_init_range\":0.02,\"kwargs\":{"
+                 "\"classifier_init_range\":0.02,\"trust_remote_code\":true},"
+                 "\"norm_eps\":1e-05" },
 };
 
 #endif

@@ -101,6 +101,7 @@
     X(nemotron)                                                                                    \
     X(nemotron_h)                                                                                  \
     X(nemotron_nas)                                                                                \
+    X(neobert)                                                                                     \
     X(nomic_bert)                                                                                  \
     X(nomic_bert_moe)                                                                              \
     X(olmo)                                                                                        \

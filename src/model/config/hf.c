@@ -177,6 +177,8 @@ static quire_status read_activation(const struct qr_hf_source *h)
         if (h->cfg->ffn_gated) /* "gated-gelu" is the tanh approximation */
             name = strcmp(name + 6, "gelu") == 0 ? "gelu_new" : name + 6;
     }
+    if (name && h->cfg->ffn_gated && strcmp(name, "swiglu") == 0)
+        name = "silu";
     if (!name || h->arch->activation == QR_ACT_SWIGLU_OAI) /* has no name in hidden_act */
         return QUIRE_OK;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
