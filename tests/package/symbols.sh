@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # The shared library exports only quire_* and imports no function that ends, prints into or reconfigures the host
-# process. No object file outside the ISA folders has instructions above the baseline.
-# usage: symbols.sh LIBQUIRE.so OBJECT_DIR
+# process. No object file outside the ISA folders has instructions above the baseline; generic kernels may have been
+# built with FMA.
+# usage: symbols.sh LIBQUIRE.so OBJECT_DIR [fma]
 set -eu
 library=$1
 objects=$2
+fma=${3:-}
 failed=0
 exported=$(nm -D --defined-only "$library" | awk '{ print $3 }' | grep -v -E '^quire_|^QUIRE_' || true)
 if [ -n "$exported" ]; then
@@ -19,7 +21,10 @@ if [ -n "$imported" ]; then
 fi
 if [ "$(uname -m)" = x86_64 ]; then
     while IFS= read -r object; do
-        case "$object" in */src/avx2/* | */src/avx512/*) continue ;; esac
+        case "$object" in
+        */src/avx2/* | */src/avx512/*) continue ;;
+        */src/generic/*) [ -z "$fma" ] || continue ;;
+        esac
         if objdump -d --no-show-raw-insn "$object" | grep -q -E '%[yz]mm[0-9]|\sv[a-z0-9]+ .*%xmm'; then
             echo "vector instructions above the baseline in $object"
             failed=1
