@@ -57,7 +57,7 @@ static void bad_config(void **state)
     bad(ZAYA(",\"num_key_value_heads\":3"), QUIRE_E_FORMAT, "not a multiple of its 3 kv heads");
     bad(ZAYA(",\"n_shared_experts\":1"), QUIRE_E_UNSUPPORTED, "a router of several layers");
     bad(ZAYA(",\"zaya_use_mod\":false,\"zaya_use_eda\":true"), QUIRE_E_UNSUPPORTED, "zaya_use_eda");
-    bad(ZAYA(",\"hidden_act\":\"swiglu\""), QUIRE_E_UNSUPPORTED, "swiglu");
+    bad(ZAYA(",\"hidden_act\":\"mish\""), QUIRE_E_UNSUPPORTED, "mish");
     /* types of layers, windows, RoPE */
     bad(ZAYA(",\"sliding_window\":24"), QUIRE_E_FORMAT, "layer_types is missing");
     bad(ZAYA(TYPES ROPE ",\"sliding_window\":null"), QUIRE_E_FORMAT, "sliding_window is missing");
