@@ -232,6 +232,29 @@ static void test_shortcuts(void **state)
     qr_model_config_free(&c);
 }
 
+/* Factors by their old and new names, scores divided by the head dimension or its root. */
+static void test_jais(void **state)
+{
+    (void)state;
+    struct qr_model_config c =
+        good(MODEL("jais", ",\"embeddings_scale\":14.5,\"width_scale\":0.25,"
+                           "\"scale_qk_dot_by_d\":true,\"alibi_scaling\":null"));
+    assert_true(c.embedding_scale == 14.5f && c.logit_scale == 0.25f && c.ffn_gated);
+    assert_true(c.attention_scale == 1.0f / 16 && c.alibi_max_bias == 8 && c.alibi_scale == 1);
+    qr_model_config_free(&c);
+    c = good(MODEL("jais", ",\"mup_embeddings_scale\":2.5,\"mup_output_alpha\":1.5,"
+                           "\"mup_width_scale\":0.5,\"activation_function\":\"swiglu\""));
+    assert_true(c.embedding_scale == 2.5f && c.logit_scale == 0.75f && c.attention_scale == 0.25f);
+    qr_model_config_free(&c);
+    bad(MODEL("jais", ",\"alibi_scaling\":{\"factor\":2}"), QUIRE_E_UNSUPPORTED, "alibi_scaling");
+    bad(MODEL("jais", ",\"position_embedding_type\":\"learned\""), QUIRE_E_UNSUPPORTED,
+        "position_embedding_type learned");
+    bad(MODEL("jais", ",\"activation_function\":\"gelu\""), QUIRE_E_UNSUPPORTED, "gelu");
+    bad(MODEL("jais", ",\"mup_width_scale\":[]"), QUIRE_E_FORMAT, "mup_width_scale");
+    bad(MODEL("jais", ",\"scale_qk_dot_by_d\":1"), QUIRE_E_FORMAT, "scale_qk_dot_by_d");
+    bad(MODEL("jais", ",\"width_scale\":1e9"), QUIRE_E_FORMAT, "logit scale");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -241,6 +264,7 @@ int main(void)
         cmocka_unit_test(test_layer_heads),
         cmocka_unit_test(test_other_attention),
         cmocka_unit_test(test_shortcuts),
+        cmocka_unit_test(test_jais),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

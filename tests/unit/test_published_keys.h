@@ -411,6 +411,12 @@ static const struct {
       "head_dim\":128,\"qk_rope_head_dim\":64,\"rms_norm_eps\":1e-06,\"rope_interleave\":true,"
       "\"rope_scaling\":null,\"rope_theta\":100000.0,\"tie_word_embeddings\":true,\"v_head_dim\":"
       "128" },
+    { "jais", /* 13B */
+      ",\"activation_function\":\"swiglu\",\"attn_pdrop\":0.0,\"embd_pdrop\":0.0,"
+      "\"embeddings_scale\":14.6,\"layer_norm_epsilon\":1e-05,\"position_embedding_type\":"
+      "\"alibi\","
+      "\"reorder_and_upcast_attn\":false,\"resid_pdrop\":0.0,\"scale_attn_by_inverse_layer_idx\":"
+      "false,\"scale_attn_weights\":true,\"scale_qk_dot_by_d\":true,\"width_scale\":0.111" },
     { "neobert", ",\"classifier_init_range\":0.02,\"decoder_init_range\":0.02,"
                  "\"dim_head\":16,\"embedding_init_range\":0.02,\"kwargs\":{"
                  "\"classifier_init_range\":0.02,\"trust_remote_code\":true},"

@@ -96,6 +96,8 @@ struct qr_arch {
     bool bf16_embedding_scale; /* that factor is rounded to bf16 */
     bool encoder_embedding;    /* the encoder has token embeddings of its own */
     bool unscaled_attention;   /* scores are plain dot products */
+    /* Jais: scores are divided by the head dimension; in folders, if scale_qk_dot_by_d is true */
+    bool scaled_by_dim;
     bool learned_positions;
     uint32_t position_offset;
     bool embedding_norm;

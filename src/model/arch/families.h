@@ -67,6 +67,7 @@
     X(hy_v3)                                                                                       \
     X(internlm2)                                                                                   \
     X(internlm3)                                                                                   \
+    X(jais)                                                                                        \
     X(jais2)                                                                                       \
     X(jamba)                                                                                       \
     X(jina_bert)                                                                                   \

@@ -132,11 +132,13 @@ static quire_status read_scales(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_source_f32(s, keys[rms != other], &cfg->norm_eps));
     if (arch->norm_by_eps && other)
         cfg->norm = QR_NORM_RMS;
-    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale",
-                                 arch->unscaled_attention || !width ? 1 : (float)(1 / sqrt(width)),
+    const float scale = !width                ? 1
+                        : arch->scaled_by_dim ? 1 / (float)width
+                                              : (float)(1 / sqrt(width));
+    QR_TRY(qr_gguf_source_f32_or(s, "attention.scale", arch->unscaled_attention ? 1 : scale,
                                  &cfg->attention_scale));
     if (cfg->attention_scale == 0 && width) /* some writers store 0 for the default */
-        cfg->attention_scale = (float)(1 / sqrt(width));
+        cfg->attention_scale = scale;
     QR_TRY(qr_gguf_source_f32_or(s, "attn_logit_softcapping",
                                  default_cap(s, "attn_logit_softcapping", arch->attn_softcap),
                                  &cfg->attention_softcap));

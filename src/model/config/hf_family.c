@@ -166,6 +166,22 @@ static quire_status read_minicpm(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* Jais: scores are divided by the head dimension or by its root; a second factor of the logits. */
+static quire_status read_jais(const struct qr_hf_source *h)
+{
+    struct qr_model_config *cfg = h->cfg;
+    bool by_dim;
+    float width = 1;
+    if (!h->arch->scaled_by_dim)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_bool(h, "scale_qk_dot_by_d", false, &by_dim));
+    if (by_dim && cfg->head_dim)
+        cfg->attention_scale = 1 / (float)cfg->head_dim;
+    QR_TRY(read_factor(h, true, "mup_width_scale", &width));
+    cfg->logit_scale *= width;
+    return QUIRE_OK;
+}
+
 /* Attention temperature tuning: scales the queries of layers without RoPE by position. */
 static quire_status read_temperature(const struct qr_hf_source *h)
 {
@@ -258,6 +274,7 @@ quire_status qr_hf_read_family(const struct qr_hf_source *h)
     QR_TRY(read_block(h));
     QR_TRY(read_multipliers(h));
     QR_TRY(read_minicpm(h));
+    QR_TRY(read_jais(h));
     QR_TRY(read_embedding(h));
     QR_TRY(read_alibi(h));
     QR_TRY(read_qk_norm(h));
