@@ -154,7 +154,7 @@ struct qr_arch {
     const char *hf_norm_bias_key;   /* biases of norms */
     const char *hf_output_bias_key; /* bias of the LM head */
     bool hf_size_lists; /* num_query_heads, num_kv_heads and ffn_multipliers list sizes (OpenELM) */
-    bool hf_auto_ffn;   /* block_auto_adjust_ff_dim and related keys (LFM2) */
+    bool hf_auto_ffn;   /* block_auto_adjust_ff_dim and related keys (LFM2, NeoBERT) */
     bool hf_shared_is_dense; /* without experts, the shared expert is the feed-forward network */
     bool hf_position_type;   /* position_embedding_type other than "rope": no RoPE */
     const char *hf_rope_key; /* false, the default: no RoPE */

@@ -55,7 +55,7 @@ static quire_status read_ffn_size(const struct qr_hf_source *h, uint32_t *ffn)
     return QUIRE_OK;
 }
 
-/* LFM2: the width is 2/3 of the given one, times a factor, rounded up. */
+/* LFM2, NeoBERT: the width is 2/3 of the given one, times a factor, rounded up. */
 static quire_status adjust_ffn(const struct qr_hf_source *h, uint32_t *ffn)
 {
     bool adjust = true, has;
