@@ -40,9 +40,9 @@ QUIRE_API void quire_tokenizer_params_init(struct quire_tokenizer_params *params
 
 /** Opens a tokenizer.
  *  path    a GGUF file (of a model, or with the vocabulary only); a Hugging Face folder with
- *          tokenizer.json or tokenizer.model; or one of these two files. tokenizer_config.json,
- *          special_tokens_map.json, generation_config.json, config.json and chat_template.jinja in
- *          the same folder are read if they exist
+ *          tokenizer.json, tokenizer.model or tokenizer.jsonl; or one of these files.
+ *          tokenizer_config.json, special_tokens_map.json, generation_config.json, config.json and
+ *          chat_template.jinja in the same folder are read if they exist
  *  params  NULL = defaults
  *  out     receives the tokenizer; NULL on failure
  *  Returns QUIRE_E_IO; QUIRE_E_FORMAT and QUIRE_E_LIMIT for bad contents; QUIRE_E_UNSUPPORTED for a
@@ -54,8 +54,8 @@ quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *para
 
 /** Opens a tokenizer from memory, which need not outlive the call.
  *  data    a GGUF image (of a model, or with the vocabulary only), or the `size` bytes of a
- *          tokenizer.json of at most 256 MiB
- *  config  the config_size bytes of the tokenizer_config.json that belongs to a tokenizer.json
+ *          tokenizer.json or tokenizer.jsonl of at most 256 MiB
+ *  config  the config_size bytes of the tokenizer_config.json that belongs to one of these
  *          (special tokens, chat templates), at most 16 MiB; or NULL. NULL with a GGUF image
  *  Otherwise as quire_tokenizer_open. */
 QUIRE_API QUIRE_MUST_CHECK quire_status

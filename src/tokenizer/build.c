@@ -6,6 +6,7 @@
 #include "tokenizer/added_tokens.h"
 #include "tokenizer/longest_match.h"
 #include "tokenizer/merges.h"
+#include "tokenizer/plamo.h"
 #include "tokenizer/pretokenizer.h"
 #include "tokenizer/special_tokens.h"
 #include "tokenizer/unigram.h"
@@ -45,6 +46,8 @@ static void copy_settings(struct quire_tokenizer *t, const struct qr_vocab_spec 
     t->strip_accents = spec->strip_accents;
     t->lowercase = spec->lowercase;
     t->max_word_chars = spec->max_word_chars;
+    t->break_repeats = spec->break_repeats;
+    t->break_spaces = spec->break_spaces;
 }
 
 static quire_status build_unigram(struct quire_tokenizer *t, const struct qr_vocab_spec *spec,
@@ -81,6 +84,7 @@ static quire_status build(struct quire_tokenizer *t, const struct qr_vocab_spec 
     } else if (t->kind != QR_VOCAB_WORDPIECE) {
         QR_TRY(qr_vocab_find_byte_tokens(t, err));
         QR_TRY(t->kind == QR_VOCAB_UNIGRAM ? build_unigram(t, spec, err)
+               : t->kind == QR_VOCAB_PLAMO ? qr_plamo_build(t, spec, err)
                : t->merge_by_score         ? qr_merges_order_by_score(t, spec, err)
                                            : qr_merges_add(t, spec, err));
     }

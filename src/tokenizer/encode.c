@@ -8,6 +8,7 @@
 #include "tokenizer/byte_level_bpe.h"
 #include "tokenizer/encoder.h"
 #include "tokenizer/longest_match.h"
+#include "tokenizer/plamo.h"
 #include "tokenizer/sentencepiece.h"
 #include "tokenizer/white_space.h"
 #include "tokenizer/wordpiece.h"
@@ -36,6 +37,8 @@ static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size
     case QR_VOCAB_LONGEST_MATCH:
         qr_encode_longest_match(e, s, n);
         return QUIRE_OK;
+    case QR_VOCAB_PLAMO:
+        return qr_encode_plamo(e, s, n);
     }
     return qr_fail(e->err, QUIRE_E_INTERNAL, "tokenizer kind %d", (int)e->t->kind);
 }

@@ -23,19 +23,13 @@ int qr_byte_token_value(const char *text, size_t size)
 }
 
 static const char *const eot_texts[] = {
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<turn|>",
-    "<|EOT|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "<end_of_utterance>",
-    "<|end_of_text|>",
-    "<|endoftext|>",
-    ("<" BAR "end" LOW "of" LOW "sentence" BAR ">"), /* DeepSeek */
+    "<|eot_id|>",      "<|im_end|>",
+    "<|end|>",         "<end_of_turn>",
+    "<turn|>",         "<|EOT|>",
+    "<EOT>",           "_<EOT>",
+    "[EOT]",           "<end_of_utterance>",
+    "<|end_of_text|>", "<|endoftext|>",
+    "<|plamo:op|>",    ("<" BAR "end" LOW "of" LOW "sentence" BAR ">"), /* DeepSeek */
 };
 /* end a generation, but not the turn */
 static const char *const other_eog_texts[] = { QR_EOM_TEXT, "<|return|>", "<|call|>", "<|flush|>",

@@ -7,6 +7,7 @@
 #include "tokenizer/build.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/known_tokens.h"
+#include "tokenizer/plamo.h"
 #include "tokenizer/pretokenizer_presets.h"
 #include "tokenizer/types.h"
 #include "tokenizer/vocab_spec.h"
@@ -44,7 +45,8 @@ static quire_status read_tokens(struct qr_vocab_spec *spec, const struct qr_gguf
 {
     struct qr_gguf_array texts, types, scores;
     bool has_types, has_scores;
-    const bool scored = spec->merge_by_score || spec->kind == QR_VOCAB_UNIGRAM;
+    const bool plamo = spec->kind == QR_VOCAB_PLAMO;
+    const bool scored = spec->merge_by_score || spec->kind == QR_VOCAB_UNIGRAM || plamo;
     QR_TRY(qr_gguf_get_array(f, KEY("tokens"), &texts, err));
     if (texts.count > QR_MAX_TOKENS)
         return qr_fail(err, QUIRE_E_LIMIT, KEY("tokens") " has %zu entries, at most %d",
@@ -70,6 +72,8 @@ static quire_status read_tokens(struct qr_vocab_spec *spec, const struct qr_gguf
                            (long long)type);
         if (scored && !qr_gguf_array_f32(&scores, i, &tok->score))
             return qr_fail(err, QUIRE_E_FORMAT, KEY("scores") " is not an array of numbers");
+        if (plamo)
+            tok->score = (float)qr_plamo_score((double)tok->score);
         if (!has_types && (scored || spec->kind == QR_VOCAB_SENTENCEPIECE_BPE) &&
             qr_byte_token_value(s.data, s.size) >= 0)
             type = QUIRE_TOKEN_BYTE;
@@ -316,6 +320,21 @@ static quire_status read_longest_match(struct qr_vocab_spec *spec, const struct 
                         spec->special[QUIRE_SPECIAL_EOS], false, err);
 }
 
+/* The vocabulary of PLaMo 2 and 3. Texts get BOS and EOS only if the file says so. */
+static quire_status read_plamo(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                               struct quire_error *err)
+{
+    spec->kind = QR_VOCAB_PLAMO;
+    QR_TRY(read_tokens(spec, f, err));
+    QR_TRY(read_special_ids(spec, f, err));
+    default_id(spec, QUIRE_SPECIAL_UNK, "<|plamo:unk|>");
+    default_id(spec, QUIRE_SPECIAL_BOS, "<|plamo:bos|>");
+    default_id(spec, QUIRE_SPECIAL_EOS, "<|plamo:eos|>");
+    default_id(spec, QUIRE_SPECIAL_PAD, "<|plamo:pad|>");
+    return read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], false,
+                        spec->special[QUIRE_SPECIAL_EOS], false, err);
+}
+
 /* Older files have no key for lowercasing. A vocabulary without capital letters must be uncased: it
  * could not encode them. */
 static bool is_uncased(const struct qr_vocab_spec *spec)
@@ -414,6 +433,8 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
         QR_TRY(read_unigram(spec, f, err));
     else if (equals(&model, "rwkv"))
         QR_TRY(read_longest_match(spec, f, err));
+    else if (equals(&model, "plamo2"))
+        QR_TRY(read_plamo(spec, f, err));
     else
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "tokenizer model \"%.*s\" is not supported",
                        (int)(model.size < 60 ? model.size : 60), model.data);

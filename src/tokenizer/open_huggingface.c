@@ -8,6 +8,7 @@
 #include "tokenizer/sentencepiece_model.h"
 #include "tokenizer/tokenizer_json_model.h"
 #include "tokenizer/tokenizer_json_pipeline.h"
+#include "tokenizer/tokenizer_jsonl.h"
 #include "tokenizer/vocab_spec.h"
 #include <errno.h>
 #include <string.h>
@@ -189,10 +190,32 @@ static quire_status read_affix(struct source *s, const struct qr_json *config, c
     return QUIRE_OK;
 }
 
+/* PLAMO: lengths of runs that are segmented by themselves. */
+static quire_status read_breaks(struct source *s, const struct qr_json *config)
+{
+    const struct {
+        const char *key;
+        uint32_t *out;
+    } keys[] = {
+        { "break_around_repeated_chars_threshold", &s->spec.break_repeats },
+        { "break_around_consecutive_spaces_threshold", &s->spec.break_spaces },
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        enum qr_json_state state;
+        QR_TRY(
+            qr_json_u32(config, "tokenizer_config.json", keys[i].key, keys[i].out, &state, s->err));
+        if (state == QR_JSON_PRESENT && *keys[i].out == 0)
+            return qr_fail(s->err, QUIRE_E_FORMAT, "tokenizer_config.json: %s is 0", keys[i].key);
+    }
+    return QUIRE_OK;
+}
+
 static quire_status read_config(struct source *s, const struct qr_json *config)
 {
     struct qr_vocab_spec *spec = &s->spec;
     read_roles(spec, config);
+    if (spec->kind == QR_VOCAB_PLAMO)
+        QR_TRY(read_breaks(s, config));
     QR_TRY(read_affix(s, config, "add_bos_token", spec->special[QUIRE_SPECIAL_BOS],
                       QUIRE_SPECIAL_CLS, spec->prefix_ids, &spec->n_prefix_ids));
     QR_TRY(read_affix(s, config, "add_eos_token", spec->special[QUIRE_SPECIAL_EOS],
@@ -287,19 +310,43 @@ static quire_status build_json(struct source *s, const char *text, size_t size, 
     return st;
 }
 
-/* Builds from a tokenizer.json or tokenizer.model, distinguished by content. */
+static quire_status build_jsonl(struct source *s, const char *text, size_t size,
+                                struct quire_tokenizer **out)
+{
+    QR_TRY(qr_tokenizer_jsonl_read(&s->spec, text, size, s->a, s->err));
+    QR_TRY(read_configuration(s));
+    return qr_tokenizer_build(&s->spec, s->a, out, s->err);
+}
+
+/* The first character that is not white space, or 0. */
+static char first_character(const char *text, size_t size)
+{
+    size_t i = 0;
+    while (i < size && text[i] && strchr(" \t\r\n", text[i]))
+        i++;
+    return i < size ? text[i] : 0;
+}
+
+/* Builds from a tokenizer.json or tokenizer.jsonl, distinguished by content. */
+static quire_status build_text(struct source *s, const char *text, size_t size, const char *name,
+                               struct quire_tokenizer **out)
+{
+    return first_character(text, size) == '[' ? build_jsonl(s, text, size, out)
+                                              : build_json(s, text, size, name, out);
+}
+
+/* Builds from one of these or a tokenizer.model. */
 static quire_status build_any(struct source *s, const struct text_file *f, const char *name,
                               struct quire_tokenizer **out)
 {
-    size_t i = 0;
-    while (i < f->size && strchr(" \t\r\n", f->text[i]) && f->text[i])
-        i++;
-    if (i < f->size && f->text[i] == '{')
-        return build_json(s, f->text, f->size, name, out);
+    const char first = first_character(f->text, f->size);
+    if (first == '{' || first == '[')
+        return build_text(s, f->text, f->size, name, out);
     /* a SentencePiece model begins with a piece: field 1, a message */
     if (!f->size || f->text[0] != 0x0A)
         return qr_fail(s->err, QUIRE_E_FORMAT,
-                       "%s is neither a GGUF file nor tokenizer.json nor tokenizer.model",
+                       "%s is neither a GGUF file nor tokenizer.json, tokenizer.jsonl or "
+                       "tokenizer.model",
                        qr_path_tail(name));
     QR_TRY(qr_sentencepiece_model_read(&s->spec, (const uint8_t *)f->text, f->size, s->err));
     QR_TRY(read_configuration(s));
@@ -311,19 +358,20 @@ static quire_status open_in(const char *path, size_t path_size, const char *name
                             const struct quire_allocator *a, struct quire_tokenizer **out,
                             struct quire_error *err)
 {
+    static const char *const names[] = { "tokenizer.json", "tokenizer.model", "tokenizer.jsonl" };
+    enum { N = sizeof names / sizeof *names };
     struct source s = { .a = a, .err = err, .path = path, .path_size = path_size };
     struct text_file f = { 0 };
     *out = NULL;
     qr_vocab_spec_init(&s.spec, a);
-    quire_status st = load_text(&s, name ? name : "tokenizer.json", MAX_VOCAB_FILE, &f);
-    if (st == QUIRE_OK && !f.text && !name) {
-        name = "tokenizer.model";
-        st = load_text(&s, name, MAX_VOCAB_FILE, &f);
-    }
+    quire_status st = load_text(&s, name ? name : names[0], MAX_VOCAB_FILE, &f);
+    for (size_t i = 1; st == QUIRE_OK && !f.text && !name && i < N; i++)
+        st = load_text(&s, names[i], MAX_VOCAB_FILE, &f);
     if (st == QUIRE_OK && !f.text)
-        st = qr_fail(err, QUIRE_E_IO, "no tokenizer.json or tokenizer.model in the folder");
+        st = qr_fail(err, QUIRE_E_IO,
+                     "no tokenizer.json, tokenizer.model or tokenizer.jsonl in the folder");
     if (st == QUIRE_OK)
-        st = build_any(&s, &f, name ? name : "tokenizer.json", out);
+        st = build_any(&s, &f, name ? name : names[0], out);
     free_text(&s, &f);
     qr_vocab_spec_free(&s.spec);
     return st;
@@ -370,7 +418,7 @@ quire_status qr_tokenizer_open_json_memory(const void *json, size_t json_size, c
         return qr_fail(err, QUIRE_E_LIMIT, "tokenizer_config.json has %zu bytes, at most %d",
                        config_size, MAX_SMALL_FILE);
     qr_vocab_spec_init(&s.spec, s.a);
-    const quire_status st = build_json(&s, json, json_size, "tokenizer.json", out);
+    const quire_status st = build_text(&s, json, json_size, "tokenizer.json", out);
     qr_vocab_spec_free(&s.spec);
     return st;
 }

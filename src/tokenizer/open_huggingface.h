@@ -4,17 +4,18 @@
 #define QR_TOKENIZER_OPEN_HUGGINGFACE_H
 #include <quire/tokenizer.h>
 
-/* Opens tokenizer.json of the folder, or tokenizer.model if there is none, with the configuration
- * files of the same folder. */
+/* Opens tokenizer.json of the folder, or tokenizer.model or tokenizer.jsonl if there is none, with
+ * the configuration files of the same folder. */
 quire_status qr_tokenizer_from_hf_folder(const char *path, const struct quire_allocator *a,
                                          struct quire_tokenizer **out, struct quire_error *err);
 
-/* Opens a tokenizer.json or tokenizer.model, distinguished by content, with the configuration
- * files of the same folder. */
+/* Opens one of these files, distinguished by content, with the configuration files of the same
+ * folder. */
 quire_status qr_tokenizer_from_hf_file(const char *path, const struct quire_allocator *a,
                                        struct quire_tokenizer **out, struct quire_error *err);
 
-/* Opens a tokenizer from the bytes of a tokenizer.json, which are not used after the call.
+/* Opens a tokenizer from the bytes of a tokenizer.json or tokenizer.jsonl, which are not used after
+ * the call.
  * config: bytes of tokenizer_config.json (special tokens, chat templates), or NULL
  * params: may be NULL; the caller has checked struct_size
  * QUIRE_E_LIMIT for more than 256 MiB of tokenizer.json or 16 MiB of its configuration. On failure

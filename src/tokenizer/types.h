@@ -28,6 +28,7 @@ enum qr_vocab_kind {
     QR_VOCAB_WORDPIECE,         /* greedy longest match inside each word */
     QR_VOCAB_UNIGRAM,           /* highest sum of scores; a space is U+2581 */
     QR_VOCAB_LONGEST_MATCH,     /* greedy longest match over bytes; texts are escaped */
+    QR_VOCAB_PLAMO,             /* highest sum of scores; texts are what they say */
 };
 
 /* When a space is prepended to a fragment, i.e. to the text between two added tokens. */
@@ -95,6 +96,10 @@ struct qr_vocab_spec {
     bool clean_text, isolate_cjk, strip_accents, lowercase;
     uint32_t max_word_chars;
 
+    /* PLAMO: runs of a character, and of spaces, that are segmented by themselves if they are at
+     * least that long; 0: none */
+    uint32_t break_repeats, break_spaces;
+
     uint8_t splits[QR_MAX_SPLITS]; /* enum qr_split_pattern, BYTE_LEVEL_BPE */
     uint32_t n_splits;
 
@@ -136,13 +141,14 @@ struct qr_sorted_tokens {
     bool by_bytes;               /* the strings are the decoded bytes, else the texts */
 };
 
-/* UNIGRAM */
+/* UNIGRAM, PLAMO */
 struct qr_unigram {
     float *scores;        /* [id] */
     double unknown_score; /* of a character that is no token */
 };
 
-/* The best segmentation found so far of the bytes before a position. */
+/* The best segmentation found so far of the bytes before a position; PLAMO: of those behind it,
+ * with its first token and the bytes of that. */
 struct qr_unigram_end {
     double score;
     int32_t id; /* of its last token; QUIRE_TOKEN_NONE: an unknown character */
@@ -169,7 +175,7 @@ struct quire_tokenizer {
     bool clean_text, isolate_cjk, strip_accents, lowercase;
     bool tokens_cross_spaces; /* a token has a space after another character */
     enum qr_prepend_scheme prepend_scheme;
-    uint32_t max_word_chars;
+    uint32_t max_word_chars, break_repeats, break_spaces;
 
     uint32_t n_tokens;
     struct qr_token *tokens;
@@ -190,8 +196,8 @@ struct quire_tokenizer {
     bool starts_added_token[256]; /* whether an added token begins with this byte */
 
     struct qr_pretokenizer *pretokenizer; /* BYTE_LEVEL_BPE */
-    struct qr_sorted_tokens sorted;       /* UNIGRAM by text, LONGEST_MATCH by bytes */
-    struct qr_unigram unigram;            /* UNIGRAM */
+    struct qr_sorted_tokens sorted;       /* UNIGRAM, PLAMO by text, LONGEST_MATCH by bytes */
+    struct qr_unigram unigram;            /* UNIGRAM, PLAMO */
     uint8_t *charsmap;                    /* its normalizer; NULL = none */
     size_t charsmap_size;
 

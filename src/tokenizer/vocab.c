@@ -111,7 +111,7 @@ static quire_status decode_token(enum qr_vocab_kind kind, const struct qr_spec_t
     } else if (kind == QR_VOCAB_BYTE_LEVEL_BPE) {
         if (plain)
             n = decode_byte_alphabet(s, tok->size, out);
-    } else if (plain || tok->type == QUIRE_TOKEN_USER_DEFINED) {
+    } else if (kind != QR_VOCAB_PLAMO && (plain || tok->type == QUIRE_TOKEN_USER_DEFINED)) {
         n = decode_metaspaces(s, tok->size, out);
     }
     if (!n) { /* special, or not in the alphabet: the text itself */

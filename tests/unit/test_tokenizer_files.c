@@ -106,7 +106,7 @@ static void no_memory(void **state)
         const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
         done = f.calls < at;
         assert_int_equal(s, done ? QUIRE_E_IO : QUIRE_E_NOMEM);
-        assert_non_null(strstr(err.msg, done ? "no tokenizer.json or tokenizer.model" : "memory"));
+        assert_non_null(strstr(err.msg, done ? "no tokenizer.json, tokenizer.model" : "memory"));
         assert_null(t);
         assert_int_equal(f.live_count, 0);
     }
@@ -119,7 +119,8 @@ static void removed_file(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_tokenizer *t = (struct quire_tokenizer *)&err;
     assert_status(QUIRE_E_IO, qr_tokenizer_from_hf_file(path_of("tokenizer.json"), NULL, &t, &err));
-    assert_string_equal(err.msg, "no tokenizer.json or tokenizer.model in the folder");
+    assert_string_equal(err.msg,
+                        "no tokenizer.json, tokenizer.model or tokenizer.jsonl in the folder");
     assert_null(t);
 }
 

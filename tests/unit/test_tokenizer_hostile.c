@@ -191,8 +191,8 @@ static void gguf_files(void **state)
     expect_gguf(&g, QUIRE_OK, NULL);
     g.model = "rwkv";
     expect_gguf(&g, QUIRE_OK, NULL);
-    g.model = "plamo2";
-    expect_gguf(&g, QUIRE_E_UNSUPPORTED, "plamo2");
+    g.model = "hybriddna";
+    expect_gguf(&g, QUIRE_E_UNSUPPORTED, "hybriddna");
     g.model = "gpt2"; /* there is no default pre-tokenizer */
     expect_gguf(&g, QUIRE_E_UNSUPPORTED, "unknown pre-tokenizer \"default\"");
     g.pre = "(a+)+b";
