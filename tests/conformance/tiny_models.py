@@ -15,6 +15,7 @@ import math
 import operator
 import os
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -347,6 +348,20 @@ def write_model(folder, model):
         golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
         golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(pack_f32(r) for r in rows))
     write_safetensors(f"{folder}/golden.safetensors", golden)
+
+
+def run_unit_tests(shared, model, programs):
+    """Programs of unit tests with one model and `shared` in the place of the reference data."""
+    here = os.path.dirname(os.path.abspath(__file__))
+    reference = os.environ.get("QUIRE_SHARED", os.path.join(here, "../../../shared"))
+    vocabulary = f"{reference}/tokenizers/tokenizer.model"
+    if not os.path.exists(vocabulary):
+        print("skipped in part: no reference data at", reference)
+        return 0
+    os.mkdir(f"{shared}/tokenizers")
+    shutil.copy(vocabulary, f"{shared}/tokenizers")
+    environment = {**os.environ, "QUIRE_SHARED": shared, "QUIRE_TEST_MODEL": model}
+    return any([subprocess.call([program], env=environment) for program in programs])
 
 
 def main():

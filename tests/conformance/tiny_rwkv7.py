@@ -12,7 +12,6 @@ import json
 import math
 import os
 import random
-import shutil
 import struct
 import subprocess
 import sys
@@ -191,20 +190,6 @@ class Rwkv7:
                              tensors)
 
 
-def run_tests(shared, model, programs):
-    """With `shared` in the place of the reference data."""
-    here = os.path.dirname(os.path.abspath(__file__))
-    reference = os.environ.get("QUIRE_SHARED", os.path.join(here, "../../../shared"))
-    vocabulary = f"{reference}/tokenizers/tokenizer.model"
-    if not os.path.exists(vocabulary):
-        print("skipped in part: no reference data at", reference)
-        return 0
-    os.mkdir(f"{shared}/tokenizers")
-    shutil.copy(vocabulary, f"{shared}/tokenizers")
-    environment = {**os.environ, "QUIRE_SHARED": shared, "QUIRE_TEST_MODEL": model}
-    return any([subprocess.call([program], env=environment) for program in programs])
-
-
 def main():
     failed = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -218,7 +203,7 @@ def main():
             for arguments in ([folder], ["--threads", "3", "--chunk", "5", folder], ["--bf16-states", folder],
                               ["--gguf", f"{folder}/model.gguf", folder]):
                 failed |= subprocess.call([sys.argv[1], "golden", "--threads", "1", *arguments])
-        failed |= run_tests(scratch, "rwkv7", sys.argv[2:])
+        failed |= tiny.run_unit_tests(scratch, "rwkv7", sys.argv[2:])
     return 1 if failed else 0
 
 

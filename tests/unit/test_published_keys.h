@@ -417,6 +417,18 @@ static const struct {
       "\"alibi\","
       "\"reorder_and_upcast_attn\":false,\"resid_pdrop\":0.0,\"scale_attn_by_inverse_layer_idx\":"
       "false,\"scale_attn_weights\":true,\"scale_qk_dot_by_d\":true,\"width_scale\":0.111" },
+    { "plamo2", /* 1B */
+      ",\"attention_window_size\":2048,\"eval_attention_n_bit\":null,\"eval_mlp_n_bit\":null,"
+      "\"fp8_accum_dtype\":null,\"full_attention_idx\":[],\"hidden_size_per_head\":16,"
+      "\"image_feature_size\":null,\"image_proj_type\":\"linear\",\"image_token_id\":null,"
+      "\"linear_type\":\"normal\",\"mamba_chunk_size\":256,\"mamba_d_conv\":4,\"mamba_d_state\":64,"
+      "\"mamba_enabled\":true,\"mamba_num_heads\":32,\"mamba_step\":2,\"sliding_window\":2048,"
+      "\"tokenizer_class\":\"Plamo2Tokenizer\"" },
+    { "plamo3",
+      ",\"attention_bias\":false,\"hidden_activation\":\"swiglu\",\"initial_context_length\":null,"
+      "\"rope_local_theta\":10000,\"rope_scaling_factor\":1,\"rope_theta\":1000000,"
+      "\"scale_embedding\":false,\"sliding_window_pattern\":8,\"window_size\":2048,"
+      "\"tokenizer_class\":\"Plamo3Tokenizer\"" },
     { "neobert", ",\"classifier_init_range\":0.02,\"decoder_init_range\":0.02,"
                  "\"dim_head\":16,\"embedding_init_range\":0.02,\"kwargs\":{"
                  "\"classifier_init_range\":0.02,\"trust_remote_code\":true},"

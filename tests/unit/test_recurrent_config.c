@@ -23,6 +23,9 @@
 #define RWKV7(more)                                                                                \
     "{\"model_type\":\"rwkv7\",\"vocab_size\":320,\"hidden_size\":128,\"num_hidden_layers\":3,"    \
     "\"hidden_act\":\"sqrelu\"" more "}"
+#define PLAMO(more)                                                                                \
+    MODEL("plamo2", ",\"hidden_size_per_head\":16,\"mamba_num_heads\":4,"                          \
+                    "\"attention_window_size\":8" more)
 #define ZAMBA_LAYERS ",\"layers_block_type\":[\"mamba\",\"hybrid\",\"hybrid\",\"hybrid\"]"
 #define ZAMBA(more)  MODEL("zamba2", more)
 #define NEMO(more)                                                                                 \
@@ -69,6 +72,11 @@ static void patterns(void **state)
                 "\"num_experts_per_tok\":2,\"moe_intermediate_size\":32"),
            "rfae");
     expect(NEMO(",\"layers_block_type\":[\"mamba\",\"mlp\",\"attention\"]"), "rfa");
+    expect(PLAMO(""), "rara");
+    expect(PLAMO(",\"mamba_step\":3"), "rarr");
+    expect(PLAMO(",\"mamba_step\":1"), "aaaa");
+    expect(PLAMO(",\"mamba_step\":8"), "rrra"); /* no more layers than half of it */
+    expect(PLAMO(",\"mamba_step\":1000000000"), "rrra");
 }
 
 static void bad_patterns(void **state)
@@ -249,6 +257,34 @@ static void bad_wkv7(void **state)
         QUIRE_E_FORMAT, "hidden size is 2000000");
 }
 
+/* PLaMo 2: sizes, and windows that count the tokens before the query's own. */
+static void mamba_mix(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(PLAMO(",\"full_attention_idx\":[3],\"rope_theta\":5000"));
+    const struct qr_recurrent_config *r = &c.recurrent;
+    assert_true(r->n_heads == 4 && r->n_key_heads == 1 && r->key_dim == 64 && r->value_dim == 16);
+    assert_true(r->dt_rank == 64 && r->conv_taps == 4 && !r->conv_bias && r->dt_norms);
+    assert_true(c.layers[1].window == 9 && c.layers[3].window == 0);
+    assert_true(c.rope[0].theta == 5000 && c.rope[1].theta == 10000);
+    assert_true(c.layers[1].rope == 1 && c.layers[3].rope == 0 && c.tied_embeddings);
+    qr_model_config_free(&c);
+    bad(PLAMO(",\"mamba_step\":0"), QUIRE_E_FORMAT, "mamba_step is 0");
+    bad(PLAMO(",\"mamba_enabled\":false"), QUIRE_E_UNSUPPORTED, "mamba_enabled");
+    bad(PLAMO(",\"use_predefined_initial_state\":true"), QUIRE_E_UNSUPPORTED,
+        "use_predefined_initial_state");
+    bad(PLAMO(",\"full_attention_idx\":[3,4]"), QUIRE_E_FORMAT,
+        "full_attention_idx[1] is not one of the 4 layers");
+    bad(PLAMO(",\"full_attention_idx\":[\"1\"]"), QUIRE_E_FORMAT, "full_attention_idx[0]");
+    bad(PLAMO(",\"full_attention_idx\":3"), QUIRE_E_FORMAT, "full_attention_idx must be a list");
+    bad(PLAMO(",\"mamba_d_conv\":0"), QUIRE_E_FORMAT, "taps");
+    bad(PLAMO(",\"mamba_d_state\":0"), QUIRE_E_FORMAT, "state size");
+    bad(PLAMO(",\"linear_type\":\"fp8\""), QUIRE_E_UNSUPPORTED, "linear_type");
+    bad(MODEL("plamo2", ",\"mamba_num_heads\":4,\"attention_window_size\":4294967295"),
+        QUIRE_E_FORMAT, "sliding window");
+    bad(MODEL("plamo2", ""), QUIRE_E_FORMAT, "mamba_num_heads");
+}
+
 static void bad_delta(void **state)
 {
     (void)state;
@@ -285,7 +321,8 @@ int main(void)
         cmocka_unit_test(patterns),  cmocka_unit_test(bad_patterns),
         cmocka_unit_test(bad_mamba), cmocka_unit_test(shared_blocks),
         cmocka_unit_test(wkv),       cmocka_unit_test(wkv7),
-        cmocka_unit_test(bad_wkv7),  cmocka_unit_test(bad_delta),
+        cmocka_unit_test(bad_wkv7),  cmocka_unit_test(mamba_mix),
+        cmocka_unit_test(bad_delta),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

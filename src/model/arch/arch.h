@@ -144,6 +144,9 @@ struct qr_arch {
      * the version that wrote them does; 0: no such change */
     uint32_t hf_wider_encoder_since;
     enum qr_window_rule hf_window;
+    /* sliding_window counts the keys before the query's own; full_attention_idx lists the layers
+     * without (PLaMo 2) */
+    bool hf_window_before;
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;
     struct qr_bias_config hf_bias;  /* biases of every model of the family */

@@ -117,6 +117,8 @@
     X(phi)                                                                                         \
     X(phi3)                                                                                        \
     X(phimoe)                                                                                      \
+    X(plamo2)                                                                                      \
+    X(plamo3)                                                                                      \
     X(plm)                                                                                         \
     X(qwen)                                                                                        \
     X(qwen2)                                                                                       \

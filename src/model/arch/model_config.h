@@ -23,6 +23,7 @@ enum qr_model_kind {
 enum qr_norm_kind {
     QR_NORM_RMS,         /* x / rms(x) * w */
     QR_NORM_RMS_PLUS1,   /* x / rms(x) * (1 + w) */
+    QR_NORM_RMS_PLAMO,   /* x / rms(x) * (o + w), where o depends on the norm: norm.c */
     QR_NORM_RMS_PLAIN,   /* x / rms(x), without parameters */
     QR_NORM_LAYER,       /* (x - mean) / sd * w [+ b] */
     QR_NORM_LAYER_PLUS1, /* (x - mean) / sd * (1 + w) [+ b] */
@@ -117,6 +118,7 @@ enum qr_recurrent_kind {
     QR_RECURRENT_SHORT_CONV, /* o = q * conv(k * v), no other state: LFM2 */
     QR_RECURRENT_MAMBA1,     /* one decay per channel and state element; B, C from the channels */
     QR_RECURRENT_MAMBA2,     /* S = a S + k (dt v); o = S q + D v: q is C, k is B, v is x */
+    QR_RECURRENT_MAMBA_MIX,  /* the same; B, C and dt come from the channels: PLaMo 2 */
     QR_RECURRENT_DELTA,      /* S = a S; S += k beta (v - S k); o = S q: gated delta net, KDA */
     QR_RECURRENT_LIGHTNING,  /* S = a S + k v; o = S q, a constant per head: MiniMax */
     /* o: mean of the values, weighted by exp(k), which decays; token shift in all sublayers, whose
@@ -149,17 +151,15 @@ struct qr_recurrent_config {
     uint32_t rate_rank, value_rank; /* WKV7: of rates of removal, shares of the first values */
     uint32_t norm_dim;              /* elements of one output norm */
     enum qr_recurrent_output output;
-    bool norm_per_head; /* one weight vector of norm_dim for all output norms */
-    bool sigmoid_gate;  /* act(z) is sigmoid, else silu */
-    bool gelu_gate;     /* act(z) is the tanh approximation of GELU */
-    bool bias;          /* projections of v, z and the output have biases */
-    bool conv_bias;     /* a bias per channel of the convolution */
-    bool conv_thirds;   /* the tensors of q, k and v hold thirds of all channels, in this order */
-    bool log_decay;     /* the file holds A_log, else -exp(A_log) */
-    bool vector_decay;  /* delta: a decay per key element (KDA) */
-    bool tiled_heads;   /* value head h uses key head h % n_key_heads, else h / (heads per key) */
-    bool dt_norms;      /* Mamba-1: dt, B and C are normalized */
-    bool norm_weights;  /* with weights (Jamba) */
+    bool norm_per_head;           /* one weight vector of norm_dim for all output norms */
+    bool sigmoid_gate, gelu_gate; /* act(z) is sigmoid, or tanh GELU, else silu */
+    bool bias;                    /* projections of v, z and the output have biases */
+    bool conv_bias;               /* a bias per channel of the convolution */
+    bool conv_thirds;  /* the tensors of q, k and v hold thirds of all channels, in this order */
+    bool log_decay;    /* the file holds A_log, else -exp(A_log) */
+    bool vector_decay; /* delta: a decay per key element (KDA) */
+    bool tiled_heads;  /* value head h uses key head h % n_key_heads, else h / (heads per key) */
+    bool dt_norms, norm_weights; /* dt, B and C from channels are normalized, with weights */
     float dt_norm_eps, norm_eps;
     float beta_scale;     /* delta: multiplies sigmoid(b); 1 or 2 */
     float part_scales[5]; /* multiply z, x, B, C and dt of Mamba-2; 1 = none */

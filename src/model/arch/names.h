@@ -44,6 +44,8 @@ enum qr_slice {
     QR_SLICE_REC_HEAD_Q, /* of fused q, k and v, interleaved by head */
     QR_SLICE_REC_HEAD_K,
     QR_SLICE_REC_HEAD_V,
+    QR_SLICE_REC_GATED_Z, /* of fused z and v, interleaved by head */
+    QR_SLICE_REC_GATED_V,
     QR_SLICE_THIRD_0, /* of three blocks of equal size */
     QR_SLICE_THIRD_1,
     QR_SLICE_THIRD_2,

@@ -185,7 +185,7 @@ uint64_t qr_recurrent_key_width(const struct qr_recurrent_config *r)
 {
     if (r->kind == QR_RECURRENT_SHORT_CONV) /* q and k gate the channels */
         return r->n_heads;
-    if (r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_RG_LRU)
+    if (qr_recurrent_reads_channels(r) || r->kind == QR_RECURRENT_RG_LRU)
         return 0;
     return (uint64_t)r->n_key_heads * r->key_dim;
 }
@@ -208,6 +208,7 @@ uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r)
     switch (r->kind) {
     case QR_RECURRENT_MAMBA1:
     case QR_RECURRENT_MAMBA2:
+    case QR_RECURRENT_MAMBA_MIX:
         return r->n_heads;
     case QR_RECURRENT_RG_LRU:
         return qr_recurrent_value_width(r);

@@ -98,6 +98,18 @@ uint64_t qr_recurrent_conv_width(const struct qr_recurrent_config *r);
 /* Number of step sizes or decays of a token. */
 uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r);
 
+/* Whether keys, queries and step sizes are projected from the convolved channels. */
+static inline bool qr_recurrent_reads_channels(const struct qr_recurrent_config *r)
+{
+    return r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_MAMBA_MIX;
+}
+
+/* MAMBA_MIX: rank of the step sizes, which follows from the hidden size. */
+static inline uint32_t qr_recurrent_mix_rank(uint32_t hidden)
+{
+    return hidden / 16 > 64 ? hidden / 16 : 64;
+}
+
 /* Whether sublayers have token shift. */
 static inline bool qr_recurrent_shifts(const struct qr_recurrent_config *r)
 {

@@ -79,6 +79,13 @@ static quire_status read_ssm(const struct qr_gguf_source *s)
         return qr_gguf_source_bool_or(s, "ssm.dt_b_c_rms", r->dt_norms, &r->dt_norms);
     }
     QR_TRY(qr_gguf_source_u32(s, "ssm.group_count", &r->n_key_heads));
+    if (r->kind == QR_RECURRENT_MAMBA_MIX) {
+        if (r->n_key_heads != 0)
+            return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.ssm.group_count is %u, not 0",
+                           s->prefix, r->n_key_heads);
+        r->n_key_heads = 1;
+        r->dt_rank = qr_recurrent_mix_rank(s->cfg->hidden_size);
+    }
     if (heads == 0 || inner % heads != 0)
         return qr_fail(s->err, QUIRE_E_FORMAT,
                        "%s.ssm.inner_size %u is not a multiple of ssm.time_step_rank %u", s->prefix,
@@ -117,6 +124,7 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
         return qr_gguf_source_u32(s, "shortconv.l_cache", &r->conv_taps);
     case QR_RECURRENT_MAMBA1:
     case QR_RECURRENT_MAMBA2:
+    case QR_RECURRENT_MAMBA_MIX:
         return read_ssm(s);
     case QR_RECURRENT_WKV7:
         return read_wkv7(s);

@@ -136,6 +136,15 @@ static quire_status mixers_from_period(const struct qr_hf_source *h, const char 
     return QUIRE_OK;
 }
 
+/* mamba_step (PLaMo 2): attention in the middle of every so many layers; in a model of no more than
+ * half as many in the last one. */
+static quire_status mixers_from_step(const struct qr_hf_source *h, uint32_t step)
+{
+    const uint32_t n = h->cfg->n_layers;
+    return n <= step / 2 ? mixers_from_period(h, "mamba_step", step, n - 1)
+                         : mixers_from_period(h, "mamba_step", step, step / 2);
+}
+
 /* The file's list of attention layers, or NULL; that of Kimi Linear counts from 1. */
 static const struct qr_json *attention_list(const struct qr_hf_source *h, const char **key,
                                             uint32_t *first)
@@ -200,6 +209,9 @@ quire_status qr_hf_read_mixers(const struct qr_hf_source *h)
         return mixers_from_pattern(h, pattern);
     if (list)
         return mixers_from_indices(h, key, list, first);
+    QR_TRY(qr_hf_u32_opt(h, "mamba_step", &period, &has));
+    if (has)
+        return mixers_from_step(h, period);
     QR_TRY(qr_hf_u32_opt(h, "full_attention_interval", &period, &has));
     if (has)
         return mixers_from_period(h, "full_attention_interval", period, period - 1);

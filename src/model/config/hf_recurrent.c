@@ -3,6 +3,7 @@
 #include "model/config/hf_recurrent.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/config.h"
 #include "model/config/limits.h"
 #include <math.h>
 #include <string.h>
@@ -89,6 +90,19 @@ static quire_status read_mamba1(const struct qr_hf_source *h)
     r->value_dim = r->n_key_heads = 1;
     r->dt_rank = (h->cfg->hidden_size + 15) / 16;
     return read_auto(h, "mamba_dt_rank", &r->dt_rank);
+}
+
+/* PLaMo 2: heads of the same size as those of attention. */
+static quire_status read_mamba_mix(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    QR_TRY(qr_hf_u32(h, "mamba_n_heads", &r->n_heads));
+    QR_TRY(qr_hf_u32(h, "mamba_d_state", &r->key_dim));
+    QR_TRY(qr_hf_u32(h, "mamba_d_conv", &r->conv_taps));
+    r->n_key_heads = 1;
+    r->value_dim = h->cfg->head_dim;
+    r->dt_rank = qr_recurrent_mix_rank(h->cfg->hidden_size);
+    return QUIRE_OK;
 }
 
 static quire_status read_delta(const struct qr_hf_source *h)
@@ -214,6 +228,8 @@ static quire_status read_kind(const struct qr_hf_source *h)
         return read_mamba1(h);
     case QR_RECURRENT_MAMBA2:
         return read_mamba2(h);
+    case QR_RECURRENT_MAMBA_MIX:
+        return read_mamba_mix(h);
     case QR_RECURRENT_WKV:
         return read_wkv(h);
     case QR_RECURRENT_WKV7:

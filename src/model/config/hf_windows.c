@@ -139,6 +139,24 @@ static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t win
     return QUIRE_OK;
 }
 
+/* full_attention_idx: layers without a window. */
+static quire_status read_full_layers(const struct qr_hf_source *h)
+{
+    static const char key[] = "full_attention_idx";
+    const struct qr_json *list = qr_hf_json(h, key);
+    if (list && !qr_json_is_null(list) && !qr_json_is_array(list))
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must be a list", key);
+    for (struct qr_json_iter i = qr_json_iterate(list); qr_json_next(&i);) {
+        uint32_t layer;
+        if (!qr_json_is_u32(i.value, &layer) || layer >= h->cfg->n_layers)
+            return qr_fail(h->err, QUIRE_E_FORMAT,
+                           "config.json: %s[%zu] is not one of the %u layers", key, i.index,
+                           h->cfg->n_layers);
+        h->cfg->layers[layer].window = 0;
+    }
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_windows(const struct qr_hf_source *h, bool *has_window)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
@@ -160,6 +178,8 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h, bool *has_window)
         /* GCOVR_EXCL_BR_LINE: no encoder has chunked windows. */
         if (!h->cfg->causal && !h->arch->chunked_windows)
             window = window / 2 + 1; /* the key counts both directions */
+        else if (h->arch->hf_window_before && window < UINT32_MAX)
+            window++;
         if (rule != QR_WINDOW_ALL && types && !qr_json_is_null(types))
             QR_TRY(windows_from_layer_types(h, types, window));
         else if (rule == QR_WINDOW_LISTED)
@@ -171,6 +191,8 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h, bool *has_window)
     } else {
         QR_TRY(check_layer_types(h, types));
     }
+    if (h->arch->hf_window_before)
+        QR_TRY(read_full_layers(h));
     for (uint32_t i = 0; i < h->cfg->n_layers; i++) {
         struct qr_layer_config *l = &h->cfg->layers[i];
         l->chunked = l->window && h->arch->chunked_windows;

@@ -195,7 +195,7 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     QR_TRY(in_range("recurrent value size", r->value_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
     QR_TRY(in_range("recurrent values", qr_recurrent_value_width(r), 1, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("recurrent dt rank", r->dt_rank,
-                    r->kind == QR_RECURRENT_MAMBA1 || r->kind == QR_RECURRENT_WKV7,
+                    qr_recurrent_reads_channels(r) || r->kind == QR_RECURRENT_WKV7,
                     QR_CONFIG_MAX_HIDDEN, err));
     const bool wkv7 = r->kind == QR_RECURRENT_WKV7;
     QR_TRY(in_range("recurrent gate rank", r->gate_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));

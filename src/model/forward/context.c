@@ -262,17 +262,17 @@ static void reserve_recurrent(const struct quire_model *m, struct quire_context 
     const size_t rows = ctx->max_rows, keys = (size_t)qr_recurrent_key_width(r),
                  values = (size_t)qr_recurrent_value_width(r),
                  dt = (size_t)qr_recurrent_dt_width(r), in = 2 * keys + values;
-    const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1;
+    const bool channels = qr_recurrent_reads_channels(r);
     b->in = take_floats(c, rows, in);
     const bool wide =
         (r->conv_taps && r->kind != QR_RECURRENT_SHORT_CONV) || r->kind == QR_RECURRENT_WKV7;
     b->conv = take_floats(c, rows, wide ? in : 0);
     b->z = take_floats(c, rows, r->output == QR_RECURRENT_OUT_PLAIN ? 0 : values);
     b->dt = take_floats(c, rows, dt);
-    b->decay = take_floats(c, rows, mamba1 ? 0 : dt);
+    b->decay = take_floats(c, rows, r->kind == QR_RECURRENT_MAMBA1 ? 0 : dt);
     b->beta = take_floats(c, rows, r->kind == QR_RECURRENT_DELTA ? r->n_heads : 0);
-    b->low = take_floats(c, rows, r->dt_rank + (mamba1 ? 2 * (size_t)r->key_dim : 0));
-    b->low_z = take_floats(c, rows, mamba1 ? r->dt_rank : r->gate_rank);
+    b->low = take_floats(c, rows, r->dt_rank + (channels ? 2 * (size_t)r->key_dim : 0));
+    b->low_z = take_floats(c, rows, channels ? r->dt_rank : r->gate_rank);
     b->out = take_floats(c, rows, values);
     const size_t threads = ctx->threads ? quire_threads_count(ctx->threads) : 1;
     b->tile_floats = (size_t)QR_SCAN_COLUMNS * r->key_dim;

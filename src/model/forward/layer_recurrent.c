@@ -89,7 +89,7 @@ static void project_low_rank(const struct qr_recurrent *x, const struct quire_te
         project_one(x, QR_W_REC_Z, b->low_z, b->z, team);
 }
 
-/* Mamba-1: dt, B and C from the convolved channels; dt through its low-rank product. */
+/* Mamba-1, MAMBA_MIX: dt, B and C from the convolved channels; dt through its low-rank product. */
 static void project_channels(const struct qr_recurrent *x, const struct quire_team *team)
 {
     const struct qr_recurrent_config *r = x->config;
@@ -97,18 +97,19 @@ static void project_channels(const struct qr_recurrent *x, const struct quire_te
     const struct qr_kernels *k = x->s->ctx->model->kernels;
     float *const *vec = x->layer->vec;
     const size_t rank = r->dt_rank, keys = r->key_dim, width = rank + 2 * keys;
+    const size_t steps = r->kind == QR_RECURRENT_MAMBA1 ? 0 : 2 * keys;
     size_t begin, end;
     project_one(x, QR_W_REC_X, b->conv, b->low, team);
     qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
     for (size_t t = begin; t < end; t++) {
-        float *low = b->low + t * width;
+        float *dt = b->low + t * width + steps, *key = b->low + t * width + (steps ? 0 : rank);
+        float *query = key + keys;
         if (r->dt_norms) {
-            k->rms_norm(low, low, vec[QR_W_REC_DT_NORM], 0, r->dt_norm_eps, rank);
-            k->rms_norm(low + rank, low + rank, vec[QR_W_REC_B_NORM], 0, r->dt_norm_eps, keys);
-            k->rms_norm(low + rank + keys, low + rank + keys, vec[QR_W_REC_C_NORM], 0,
-                        r->dt_norm_eps, keys);
+            k->rms_norm(dt, dt, vec[QR_W_REC_DT_NORM], 0, r->dt_norm_eps, rank);
+            k->rms_norm(key, key, vec[QR_W_REC_B_NORM], 0, r->dt_norm_eps, keys);
+            k->rms_norm(query, query, vec[QR_W_REC_C_NORM], 0, r->dt_norm_eps, keys);
         }
-        memcpy(b->low_z + t * rank, low, rank * sizeof *low);
+        memcpy(b->low_z + t * rank, dt, rank * sizeof *dt);
     }
     quire_team_barrier(team);
     project_one(x, QR_W_REC_DT, b->low_z, b->dt, team);
@@ -233,7 +234,7 @@ void qr_recurrent_of(const struct qr_step *s, uint32_t i, const float *src, floa
         if (x.config->kind == QR_RECURRENT_RG_LRU) {
             qr_recurrent_gates(&x, team);
         } else {
-            if (x.config->kind == QR_RECURRENT_MAMBA1)
+            if (qr_recurrent_reads_channels(x.config))
                 project_channels(&x, team);
             else
                 project_low_rank(&x, team);

@@ -3,8 +3,24 @@
 #include "model/forward/norm.h"
 #include <string.h>
 
-static void norm_row(const struct qr_step *s, const float *weight, const float *bias, float *out,
-                     const float *in, size_t width)
+/* What QR_NORM_RMS_PLAMO adds to weights: 1, behind a mixer 1/5, behind a feed-forward network
+ * 5^(-3/2), and nothing to those of queries and keys that each head has of its own. */
+static float plamo_offset(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_ATTN_POST_NORM:
+        return 1 / 5.0f;
+    case QR_W_FFN_POST_NORM:
+        return 0.0894427191f;
+    case QR_W_ATTN_Q_NORM:
+        return c->qk_norm != QR_QK_NORM_HEADS;
+    default:
+        return 1;
+    }
+}
+
+static void norm_row(const struct qr_step *s, enum qr_weight_role role, const float *weight,
+                     const float *bias, float *out, const float *in, size_t width)
 {
     const struct qr_model_config *c = s->ctx->model->config;
     const struct qr_kernels *k = s->ctx->model->kernels;
@@ -14,6 +30,9 @@ static void norm_row(const struct qr_step *s, const float *weight, const float *
         break;
     case QR_NORM_RMS_PLUS1:
         k->rms_norm(out, in, weight, 1, c->norm_eps, width);
+        break;
+    case QR_NORM_RMS_PLAMO:
+        k->rms_norm(out, in, weight, plamo_offset(c, role), c->norm_eps, width);
         break;
     case QR_NORM_RMS_PLAIN:
         k->rms_norm(out, in, NULL, 0, c->norm_eps, width);
@@ -35,18 +54,18 @@ void qr_norm_rows(const struct qr_step *s, const struct qr_model_layer *layer,
                   size_t width, size_t begin, size_t end)
 {
     for (size_t r = begin; r < end; r++)
-        norm_row(s, layer->vec[w], layer->vec[b], dst + r * width, src + r * width, width);
+        norm_row(s, w, layer->vec[w], layer->vec[b], dst + r * width, src + r * width, width);
 }
 
 void qr_norm_vector(const struct qr_step *s, const float *weight, float *x, size_t width)
 {
-    norm_row(s, weight, NULL, x, x, width);
+    norm_row(s, QR_W_ATTN_Q_NORM, weight, NULL, x, x, width);
 }
 
 void qr_norm_vector_biased(const struct qr_step *s, const float *weight, const float *bias,
                            float *x, size_t width)
 {
-    norm_row(s, weight, bias, x, x, width);
+    norm_row(s, QR_W_ATTN_Q_NORM, weight, bias, x, x, width);
 }
 
 void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, size_t begin,

@@ -10,7 +10,8 @@ void qr_norm_rows(const struct qr_step *s, const struct qr_model_layer *layer,
                   enum qr_weight_role w, enum qr_weight_role b, float *dst, const float *src,
                   size_t width, size_t begin, size_t end);
 
-/* Normalizes one vector in place, without bias; the model's norm otherwise. */
+/* Normalizes one vector in place, without bias, as the model's other norms; QR_NORM_RMS_PLAMO: as
+ * those of queries and keys. */
 void qr_norm_vector(const struct qr_step *s, const float *weight, float *x, size_t width);
 
 /* The same with a bias, which may be NULL. */

@@ -212,7 +212,12 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
         qr_scan_wkv7(&scan, k);
         return;
     }
-    if (r->kind == QR_RECURRENT_MAMBA2) {
+    if (r->kind == QR_RECURRENT_MAMBA_MIX) {
+        scan.key_stride = r->dt_rank + 2 * keys;
+        scan.k = b->low + run->row * scan.key_stride;
+        scan.q = scan.k + keys;
+    }
+    if (r->kind == QR_RECURRENT_MAMBA2 || r->kind == QR_RECURRENT_MAMBA_MIX) {
         scan.dt = b->dt + run->row * x->dt_width + h;
         scan.dt_stride = x->dt_width;
         scan.d = x->layer->vec[QR_W_REC_D][h];

@@ -196,16 +196,16 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
                                            enum qr_weight_role role)
 {
     const bool conv = r->conv_taps != 0, short_conv = r->kind == QR_RECURRENT_SHORT_CONV;
-    const bool mamba1 = r->kind == QR_RECURRENT_MAMBA1, delta = r->kind == QR_RECURRENT_DELTA;
+    const bool channels = qr_recurrent_reads_channels(r), delta = r->kind == QR_RECURRENT_DELTA;
     const bool steps = qr_recurrent_dt_width(r) != 0, wkv = r->kind == QR_RECURRENT_WKV;
     const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
     if ((role >= QR_W_REC_MIX_Q && role <= QR_W_REC_BONUS) || role == QR_W_REC_NORM_BIAS)
         return QR_ABSENT; /* of RWKV-7 */
     switch (role) {
     case QR_W_REC_Q:
-        return required_if(!mamba1 && !wkv && !rg_lru);
+        return required_if(!channels && !wkv && !rg_lru);
     case QR_W_REC_K:
-        return required_if(!mamba1 && !rg_lru);
+        return required_if(!channels && !rg_lru);
     case QR_W_REC_MIX_K:
     case QR_W_REC_MIX_V:
     case QR_W_REC_MIX_Z:
@@ -229,23 +229,23 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     case QR_W_REC_OUT_BIAS:
         return required_if(r->bias);
     case QR_W_REC_DT_A:
-        return required_if(r->dt_rank && !mamba1);
+        return required_if(r->dt_rank && !channels);
     case QR_W_REC_BETA:
         return required_if(delta);
     case QR_W_REC_X:
-        return required_if(mamba1);
+        return required_if(channels);
     case QR_W_REC_CONV_Q:
     case QR_W_REC_CONV_K:
-        return required_if(conv && !mamba1 && !short_conv && !rg_lru);
+        return required_if(conv && !channels && !short_conv && !rg_lru);
     case QR_W_REC_CONV_V:
         return required_if(conv);
     case QR_W_REC_CONV_Q_BIAS:
     case QR_W_REC_CONV_K_BIAS:
-        return required_if(conv && !mamba1 && !short_conv && !rg_lru && r->conv_bias);
+        return required_if(conv && !channels && !short_conv && !rg_lru && r->conv_bias);
     case QR_W_REC_CONV_V_BIAS:
         return required_if(conv && r->conv_bias);
     case QR_W_REC_D:
-        return required_if(mamba1 || wkv || r->kind == QR_RECURRENT_MAMBA2);
+        return required_if(channels || wkv || r->kind == QR_RECURRENT_MAMBA2);
     case QR_W_REC_DT_NORM:
     case QR_W_REC_B_NORM:
     case QR_W_REC_C_NORM:

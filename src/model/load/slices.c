@@ -50,6 +50,7 @@ static struct qr_slice_layout recurrent_layout(const struct qr_recurrent_config 
     /* GCOVR_EXCL_BR_LINE: as above */
     const uint64_t ba[] = { blocks ? r->n_heads / blocks : 0, blocks ? r->n_heads / blocks : 0 };
     const uint64_t by_head[] = { r->key_dim, r->key_dim, r->value_dim };
+    const uint64_t gated[] = { r->value_dim, r->value_dim };
     if (slice <= QR_SLICE_REC_QKV_V)
         return part_layout(qkv, 3, (int)slice - QR_SLICE_REC_QKV_Q, 1);
     if (slice <= QR_SLICE_REC_XBC_Q)
@@ -60,7 +61,9 @@ static struct qr_slice_layout recurrent_layout(const struct qr_recurrent_config 
         return part_layout(by_key, 4, (int)slice - QR_SLICE_REC_KEY_Q, blocks);
     if (slice <= QR_SLICE_REC_KEY_DT)
         return part_layout(ba, 2, (int)slice - QR_SLICE_REC_KEY_BETA, blocks);
-    return part_layout(by_head, 3, (int)slice - QR_SLICE_REC_HEAD_Q, r->n_heads);
+    if (slice <= QR_SLICE_REC_HEAD_V)
+        return part_layout(by_head, 3, (int)slice - QR_SLICE_REC_HEAD_Q, r->n_heads);
+    return part_layout(gated, 2, (int)slice - QR_SLICE_REC_GATED_Z, r->n_heads);
 }
 
 struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned slice,
@@ -68,7 +71,7 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
 {
     const unsigned plain = slice & ~(unsigned)QR_SLICE_FLAGS;
     const uint64_t head = c->layers[layer].head_dim;
-    if (plain >= QR_SLICE_REC_QKV_Q && plain <= QR_SLICE_REC_HEAD_V)
+    if (plain >= QR_SLICE_REC_QKV_Q && plain <= QR_SLICE_REC_GATED_V)
         return recurrent_layout(&c->recurrent, plain);
     if (plain >= QR_SLICE_SIXTH_0 && plain <= QR_SLICE_SIXTH_5)
         return (struct qr_slice_layout){ (plain - QR_SLICE_SIXTH_0) * own, own, own, 6 * own };
