@@ -45,6 +45,7 @@ static void copy_settings(struct quire_tokenizer *t, const struct qr_vocab_spec 
     t->isolate_cjk = spec->isolate_cjk;
     t->strip_accents = spec->strip_accents;
     t->lowercase = spec->lowercase;
+    t->split_words = spec->split_words;
     t->max_word_chars = spec->max_word_chars;
     t->break_repeats = spec->break_repeats;
     t->break_spaces = spec->break_spaces;

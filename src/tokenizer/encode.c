@@ -11,6 +11,7 @@
 #include "tokenizer/plamo.h"
 #include "tokenizer/sentencepiece.h"
 #include "tokenizer/white_space.h"
+#include "tokenizer/word_bpe.h"
 #include "tokenizer/wordpiece.h"
 #include <utf8proc.h>
 
@@ -37,6 +38,8 @@ static quire_status encode_fragment(struct qr_encoder *e, const uint8_t *s, size
     case QR_VOCAB_LONGEST_MATCH:
         qr_encode_longest_match(e, s, n);
         return QUIRE_OK;
+    case QR_VOCAB_WORD_BPE:
+        return qr_encode_word_bpe(e, s, n);
     case QR_VOCAB_PLAMO:
         return qr_encode_plamo(e, s, n);
     }

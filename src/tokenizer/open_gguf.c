@@ -320,6 +320,31 @@ static quire_status read_longest_match(struct qr_vocab_spec *spec, const struct 
                         spec->special[QUIRE_SPECIAL_EOS], false, err);
 }
 
+/* A vocabulary of words (jina-embeddings-v2-base-zh). */
+static quire_status read_word_bpe(struct qr_vocab_spec *spec, const struct qr_gguf *f,
+                                  struct quire_error *err)
+{
+    struct qr_gguf_str pre;
+    bool strips;
+    spec->kind = QR_VOCAB_WORD_BPE;
+    QR_TRY(qr_gguf_get_str_or(f, KEY("pre"), "whitespace", &pre, err));
+    if (!equals(&pre, "whitespace"))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "pre-tokenizer \"%.*s\" with words",
+                       (int)(pre.size < 60 ? pre.size : 60), pre.data);
+    QR_TRY(read_tokens(spec, f, err));
+    QR_TRY(read_merges(spec, f, err));
+    QR_TRY(read_special_ids(spec, f, err));
+    default_id(spec, QUIRE_SPECIAL_UNK, "<unk>");
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("normalizer.lowercase"), false, &spec->lowercase, err));
+    QR_TRY(qr_gguf_get_bool_or(f, KEY("normalizer.strip_accents"), false, &strips, err));
+    if (strips)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       KEY("normalizer.strip_accents") " is supported for WordPiece only");
+    QR_TRY(read_affixes(spec, f, spec->special[QUIRE_SPECIAL_BOS], false,
+                        spec->special[QUIRE_SPECIAL_EOS], false, err));
+    return read_pair(spec, f, err);
+}
+
 /* The vocabulary of PLaMo 2 and 3. Texts get BOS and EOS only if the file says so. */
 static quire_status read_plamo(struct qr_vocab_spec *spec, const struct qr_gguf *f,
                                struct quire_error *err)
@@ -419,7 +444,7 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
 {
     struct qr_gguf_str model;
     QR_TRY(qr_gguf_get_str(f, KEY("model"), &model, err));
-    if (!equals(&model, "bert"))
+    if (!equals(&model, "bert") && !equals(&model, "whitespace"))
         QR_TRY(refuse_normalizers(f, err));
     if (equals(&model, "gpt2"))
         QR_TRY(read_byte_level_bpe(spec, f, err));
@@ -433,6 +458,8 @@ static quire_status read_vocab(struct qr_vocab_spec *spec, const struct qr_gguf 
         QR_TRY(read_unigram(spec, f, err));
     else if (equals(&model, "rwkv"))
         QR_TRY(read_longest_match(spec, f, err));
+    else if (equals(&model, "whitespace"))
+        QR_TRY(read_word_bpe(spec, f, err));
     else if (equals(&model, "plamo2"))
         QR_TRY(read_plamo(spec, f, err));
     else

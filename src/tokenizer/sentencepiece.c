@@ -161,6 +161,11 @@ static quire_status remove_extra_whitespaces(struct qr_encoder *e, const uint8_t
     return QUIRE_OK;
 }
 
+quire_status qr_encode_bpe_piece(struct qr_encoder *e, const uint8_t *s, size_t n)
+{
+    return encode_bpe(e, s, n, false);
+}
+
 quire_status qr_encode_sentencepiece(struct qr_encoder *e, const uint8_t *text, size_t n,
                                      bool at_start)
 {

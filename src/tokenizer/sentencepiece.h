@@ -9,6 +9,9 @@
 quire_status qr_encode_sentencepiece(struct qr_encoder *e, const uint8_t *text, size_t n,
                                      bool at_start);
 
+/* Encodes a piece without spaces by merges of its characters. */
+quire_status qr_encode_bpe_piece(struct qr_encoder *e, const uint8_t *s, size_t n);
+
 /* Emits an unknown character by byte fallback, or the unknown token. */
 void qr_emit_unknown(struct qr_encoder *e, const uint8_t *s, size_t n);
 

@@ -20,6 +20,7 @@ struct pipeline {
     struct quire_error *err;
     bool replaces_spaces; /* a normalizer replaces spaces by U+2581 */
     bool byte_level, metaspace, bert_normalizer, bert_pre;
+    bool lowercase, words; /* of BPE models: Lowercase, Whitespace */
     /* of Unigram models: white space at the end, at the beginning, and runs of spaces */
     bool strips_right, strips_left, collapses, white_space_split;
 };
@@ -120,14 +121,26 @@ static quire_status read_unigram_normalizer(struct pipeline *p, const struct qr_
                                    FILE_NAME ": normalizer.precompiled_charsmap", p->err);
 }
 
+/* Read from tokenizer.json, before check_pipeline distinguishes the kinds of BPE models. */
+static bool is_bpe(const struct qr_vocab_spec *spec)
+{
+    return spec->kind == QR_VOCAB_SENTENCEPIECE_BPE;
+}
+
 static quire_status on_normalizer(struct pipeline *p, const struct qr_json *step, const char *type)
 {
     if (strcmp(type, "NFC") == 0) {
+        if (p->lowercase)
+            return unsupported(p, "normalizer NFC", "after Lowercase");
         p->spec->nfc = true;
         return QUIRE_OK;
     }
     if (strcmp(type, "BertNormalizer") == 0)
         return read_bert_normalizer(p, step);
+    if (strcmp(type, "Lowercase") == 0 && is_bpe(p->spec)) {
+        p->lowercase = true;
+        return QUIRE_OK;
+    }
     const char *content = NULL, *from = NULL;
     if (p->spec->kind == QR_VOCAB_UNIGRAM && is_unigram_normalizer(type, step))
         return read_unigram_normalizer(p, step, type);
@@ -258,6 +271,10 @@ static quire_status on_pre_tokenizer(struct pipeline *p, const struct qr_json *s
         p->white_space_split = true;
         return QUIRE_OK;
     }
+    if (strcmp(type, "Whitespace") == 0 && is_bpe(p->spec)) {
+        p->words = true;
+        return QUIRE_OK;
+    }
     return unsupported(p, "pre_tokenizer", type);
 }
 
@@ -342,6 +359,21 @@ static quire_status check_unigram(struct pipeline *p)
     return QUIRE_OK;
 }
 
+/* BPE over words. */
+static quire_status check_words(struct pipeline *p)
+{
+    struct qr_vocab_spec *spec = p->spec;
+    if (p->byte_level || p->metaspace || p->replaces_spaces || spec->n_splits ||
+        spec->prepend_scheme != QR_PREPEND_NEVER)
+        return unsupported(p, "pre_tokenizer Whitespace", "with another step");
+    if (spec->ignore_merges)
+        return unsupported(p, "model.ignore_merges", "without ByteLevel");
+    spec->kind = QR_VOCAB_WORD_BPE;
+    spec->split_words = true;
+    spec->lowercase = p->lowercase;
+    return QUIRE_OK;
+}
+
 /* Checks that the steps fit the model and each other. */
 static quire_status check_pipeline(struct pipeline *p)
 {
@@ -357,6 +389,10 @@ static quire_status check_pipeline(struct pipeline *p)
         return check_unigram(p);
     if (p->bert_pre || p->bert_normalizer)
         return unsupported(p, "BertPreTokenizer or BertNormalizer", "with a BPE model");
+    if (p->words)
+        return check_words(p);
+    if (p->lowercase)
+        return unsupported(p, "normalizer", "Lowercase without Whitespace");
     if (p->byte_level) {
         if (p->metaspace || p->replaces_spaces || spec->prepend_scheme == QR_PREPEND_ALWAYS)
             return unsupported(p, "pre_tokenizer ByteLevel", "with spaces written as U+2581");

@@ -28,6 +28,7 @@ enum qr_vocab_kind {
     QR_VOCAB_WORDPIECE,         /* greedy longest match inside each word */
     QR_VOCAB_UNIGRAM,           /* highest sum of scores; a space is U+2581 */
     QR_VOCAB_LONGEST_MATCH,     /* greedy longest match over bytes; texts are escaped */
+    QR_VOCAB_WORD_BPE,          /* merges over the characters of words; white space is dropped */
     QR_VOCAB_PLAMO,             /* highest sum of scores; texts are what they say */
 };
 
@@ -92,8 +93,9 @@ struct qr_vocab_spec {
     enum qr_prepend_scheme prepend_scheme;
     bool strip_prepended_space; /* the detokenizer drops the prepended space */
 
-    /* WORDPIECE */
+    /* WORDPIECE; WORD_BPE: lowercase */
     bool clean_text, isolate_cjk, strip_accents, lowercase;
+    bool split_words; /* WORD_BPE: words of letters and digits, and runs of other characters */
     uint32_t max_word_chars;
 
     /* PLAMO: runs of a character, and of spaces, that are segmented by themselves if they are at
@@ -172,7 +174,7 @@ struct quire_tokenizer {
     bool merge_by_score, ignore_merges, nfc, split_at_spaces, split_at_white_space,
         remove_extra_whitespaces, keep_leading_space, keep_trailing_space, strip_white_space,
         fuse_unk, strip_prepended_space;
-    bool clean_text, isolate_cjk, strip_accents, lowercase;
+    bool clean_text, isolate_cjk, strip_accents, lowercase, split_words;
     bool tokens_cross_spaces; /* a token has a space after another character */
     enum qr_prepend_scheme prepend_scheme;
     uint32_t max_word_chars, break_repeats, break_spaces;

@@ -94,6 +94,12 @@ static size_t decode_metaspaces(const uint8_t *s, size_t size, uint8_t *out)
     return n;
 }
 
+static bool has_metaspaces(enum qr_vocab_kind kind)
+{
+    return kind == QR_VOCAB_SENTENCEPIECE_BPE || kind == QR_VOCAB_UNIGRAM ||
+           kind == QR_VOCAB_WORDPIECE;
+}
+
 /* Writes the decoded bytes of a token, never more than its text has, and their number to *n_out. */
 static quire_status decode_token(enum qr_vocab_kind kind, const struct qr_spec_token *tok,
                                  size_t id, uint8_t *out, size_t *n_out, struct quire_error *err)
@@ -111,7 +117,7 @@ static quire_status decode_token(enum qr_vocab_kind kind, const struct qr_spec_t
     } else if (kind == QR_VOCAB_BYTE_LEVEL_BPE) {
         if (plain)
             n = decode_byte_alphabet(s, tok->size, out);
-    } else if (kind != QR_VOCAB_PLAMO && (plain || tok->type == QUIRE_TOKEN_USER_DEFINED)) {
+    } else if (has_metaspaces(kind) && (plain || tok->type == QUIRE_TOKEN_USER_DEFINED)) {
         n = decode_metaspaces(s, tok->size, out);
     }
     if (!n) { /* special, or not in the alphabet: the text itself */

@@ -127,7 +127,7 @@ static const struct field_case step_cases[] = {
     U(NORM("{\"type\":\"BertNormalizer\"}"), "BertPreTokenizer or BertNormalizer with a BPE model"),
     F(PRE("\"x\""), "pre_tokenizer is not an object"),
     U(PRE("null"), "BPE model without ByteLevel or U+2581 for spaces"),
-    U(PRE("{\"type\":\"Whitespace\"}"), "pre_tokenizer Whitespace is not supported"),
+    U(PRE("{\"type\":\"UnicodeScripts\"}"), "pre_tokenizer UnicodeScripts is not supported"),
     U(PRE("{\"type\":\"BertPreTokenizer\"}"),
       "BertPreTokenizer or BertNormalizer with a BPE model"),
     F(PRE("{\"type\":\"ByteLevel\",\"add_prefix_space\":1}"), "add_prefix_space"),
