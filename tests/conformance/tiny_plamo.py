@@ -21,7 +21,7 @@ import tempfile
 import tiny_models as tiny
 from tiny_models import FFN, GGUF_ARRAY, GGUF_F32, GGUF_STR, GGUF_U32, HEAD, HEADS, HIDDEN, KV_HEADS, add, matvec, pack_f32, silu
 
-VOCAB, LAYERS, MAMBA_HEADS, STATE, TAPS, RANK, EPS = 320, 4, 3, 6, 4, 64, 1e-6
+VOCAB, LAYERS, MAMBA_HEADS, STATE, TAPS, RANK, EPS, CONTEXT = 320, 4, 3, 6, 4, 64, 1e-6, 300
 INNER, QKV = MAMBA_HEADS * HEAD, (HEADS + 2 * KV_HEADS) * HEAD
 PROMPTS = (1, 7, 33, 60)
 OFFSETS = {"pre_mixer_norm": 1, "post_mixer_norm": 1 / 5, "pre_mlp_norm": 1, "post_mlp_norm": 5 ** -1.5, "q_norm": 1, "k_norm": 1, "norm": 1}
@@ -34,15 +34,23 @@ def rms_norm(x, w):
     return [v * r * g for v, g in zip(x, w)]
 
 
-def frequencies(theta):
-    return [theta ** (-2 * i / HEAD) for i in range(HEAD // 2)], 1.0
+def frequencies(theta, factor=1):
+    """factor: of YaRN over CONTEXT tokens, whose range is not rounded"""
+    plain = [theta ** (-2 * i / HEAD) for i in range(HEAD // 2)]
+    if factor == 1:
+        return plain, 1.0
+    turns = lambda rotations: HEAD * math.log(CONTEXT / (rotations * 2 * math.pi)) / (2 * math.log(theta))
+    low, high = max(turns(32), 0), min(turns(1), HEAD - 1)
+    ramp = [min(max((i - low) / (high - low), 0), 1) for i in range(HEAD // 2)]
+    return [f / factor * r + f * (1 - r) for f, r in zip(plain, ramp)], 0.1 * math.log(factor) + 1
 
 
 class Plamo:
-    """attends: layers with attention; windows: visible keys by layer, 0: all; thetas: of RoPE by layer"""
+    """attends: layers with attention; windows: visible keys by layer, 0: all; thetas: of RoPE by layer; factor: of YaRN
+    in layers without a window"""
 
-    def __init__(self, arch, attends, windows, thetas, tied):
-        self.arch, self.attends, self.windows, self.thetas, self.tied = arch, attends, windows, thetas, tied
+    def __init__(self, arch, attends, windows, thetas, tied, factor=1):
+        self.arch, self.attends, self.windows, self.thetas, self.tied, self.factor = arch, attends, windows, thetas, tied, factor
         self.w = tiny.Weights(len(arch) + sum(windows) + tied)
         self.w.add("model.embed_tokens.weight", "token_embd.weight", [VOCAB, HIDDEN], 0, 1)
         if not tied:
@@ -80,7 +88,7 @@ class Plamo:
         return rms_norm(x, [OFFSETS[name] + v for v in self.w.vector(f"{prefix}{name}.weight")])
 
     def attention(self, i, mixer, xs):
-        rotation = frequencies(self.thetas[i])
+        rotation = frequencies(self.thetas[i], 1 if self.windows[i] else self.factor)
         rows = [matvec(self.w.matrix(f"{mixer}qkv_proj.weight"), x) for x in xs]
         queries, keys, values = [], [], []
         for t, row in enumerate(rows):
@@ -141,8 +149,8 @@ class Plamo:
                   "tie_word_embeddings": self.tied, "tokenizer_class": "Plamo2Tokenizer"}
         if self.arch == "plamo3":
             return {**common, "architectures": ["Plamo3ForCausalLM"], "head_dim": HEAD, "max_position_embeddings": 256, "window_size": max(self.windows),
-                    "sliding_window_pattern": 2, "rope_theta": self.thetas[1], "rope_local_theta": self.thetas[0], "rope_scaling_factor": 1,
-                    "initial_context_length": None, "attention_bias": False, "hidden_activation": "swiglu"}
+                    "sliding_window_pattern": 2, "rope_theta": self.thetas[1], "rope_local_theta": self.thetas[0], "rope_scaling_factor": self.factor,
+                    "initial_context_length": CONTEXT if self.factor != 1 else None, "attention_bias": False, "hidden_activation": "swiglu"}
         full = [i for i in self.attends if not self.windows[i]]
         return {**common, "architectures": ["PLaMo2ForCausalLM"], "hidden_size_per_head": HEAD, "max_position_embeddings": 10485760,
                 "attention_window_size": max(self.windows) - 1, "sliding_window": 7, "full_attention_idx": full or None, "mamba_step": 2,
@@ -196,8 +204,8 @@ def plamo2(windows, local, tied):
     return Plamo("plamo2", (1, 3), windows, [0, local, 0, 10000.0], tied)
 
 
-def plamo3(tied):
-    return Plamo("plamo3", (0, 1, 2, 3), [8, 0, 8, 0], [100.0, 10000.0, 100.0, 10000.0], tied)
+def plamo3(tied, factor=1):
+    return Plamo("plamo3", (0, 1, 2, 3), [8, 0, 8, 0], [100.0, 10000.0, 100.0, 10000.0], tied, factor)
 
 
 def is_refused(arguments, word):
@@ -220,7 +228,9 @@ def check_refusals(folder):
             (plamo2([0, 9, 0, 9], 10000.0, True), "mamba_d_conv", 0, "taps"), (plamo2([0, 9, 0, 9], 10000.0, True), "mamba_d_state", 0, "state size"),
             (plamo2([0, 9, 0, 9], 10000.0, True), "hidden_size_per_head", 6, "in_proj"),
             (plamo3(True), "attention_bias", True, "attention_bias"), (plamo3(True), "scale_embedding", True, "scale_embedding"),
-            (plamo3(True), "rope_scaling_factor", 8, "rope_scaling_factor"), (plamo3(True), "hidden_activation", "gelu", "hidden_activation"),
+            (plamo3(True), "rope_scaling_factor", 8, "initial_context_length"), (plamo3(True), "rope_scaling_factor", "8", "rope_scaling_factor"),
+            (plamo3(True, 4.0), "rope_scaling_factor", -1, "factor"), (plamo3(True, 4.0), "initial_context_length", 0, "original context"),
+            (plamo3(True, 4.0), "rope_scaling", {"rope_type": "linear", "factor": 2}, "other RoPE scaling"), (plamo3(True), "hidden_activation", "gelu", "hidden_activation"),
             (plamo3(True), "sliding_window_pattern", 0, "sliding_window_pattern"), (plamo3(True), "rope_theta", None, "rope_theta")):
         model.write(folder, **{key: value})
         passed &= is_refused([folder], word)
@@ -236,7 +246,7 @@ def main():
     with tempfile.TemporaryDirectory() as scratch:
         os.mkdir(f"{scratch}/goldens")
         for name, model, gguf in (("plamo2", plamo2([0, 9, 0, 0], 100.0, False), False), ("full", plamo2([0, 61, 0, 61], 10000.0, True), True),
-                                  ("plamo3", plamo3(False), True), ("tied", plamo3(True), True)):
+                                  ("plamo3", plamo3(False), True), ("yarn", plamo3(False, 4.0), False), ("tied", plamo3(True), True)):
             folder = f"{scratch}/goldens/{name}"
             model.write(folder)
             model.write_golden(folder)

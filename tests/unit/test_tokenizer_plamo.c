@@ -182,6 +182,39 @@ static void runs(void **state)
     assert_ids(encode(t, "\n\n\nb", 0), nlb); /* lines are no run */
     assert_ids(encode(t, "b\n  ", 0), b, nl, sp, sp);
     quire_tokenizer_close(t);
+    v = plamo_vocab();
+    const int32_t two = add_piece(v, "  ", -10000), aaa = add_piece(v, "aaa", -10000);
+    v->spec.break_repeats = 3; /* of spaces, too */
+    t = build(v);
+    assert_ids(encode(t, "  aaa   ", 0), two, aaa, two, BYTE + ' ');
+    quire_tokenizer_close(t);
+}
+
+/* Every allocation of encoding fails, in the text before a run, in the run, and behind. */
+static void encode_no_memory(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "ab", "abaaa", "aaa", "aaaaab" };
+    for (size_t i = 0; i < LEN(texts); i++)
+        for (size_t at = 1, done = 0; !done; at++) {
+            struct fail_alloc f;
+            struct quire_error err = QUIRE_ERROR_INIT;
+            struct quire_tokenizer *t;
+            struct vocab *v = plamo_vocab();
+            v->spec.break_repeats = 3;
+            fail_alloc_init(&f, 0, false);
+            assert_status(QUIRE_OK, qr_tokenizer_build(&v->spec, &f.hooks, &t, &err));
+            vocab_free(v);
+            f.fail_at = f.calls + at;
+            int32_t ids[8];
+            size_t n;
+            const quire_status s =
+                quire_tokenizer_encode(t, texts[i], strlen(texts[i]), 0, ids, 8, &n, &err);
+            done = f.calls < f.fail_at;
+            assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
+            quire_tokenizer_close(t);
+            assert_int_equal(f.live_count, 0);
+        }
 }
 
 static void bad_vocabularies(void **state)
@@ -264,11 +297,16 @@ static void lines(void **state)
 {
     (void)state;
     /* scores are multiples of 1e-4, ties to even; lines may be blank */
-    put_vocabulary("\n[\"a\", -1.00005]\r\n  \n[\"b\", -1]\n[\"ab\", -2.00004, \"NORMAL\"]");
+    put_vocabulary(
+        "\n[\"a\", -1.00005]\r\n \t\r\n[\"b\", -1]\n[\"ab\", -2.00004, \"NORMAL\"]\n"
+        "[\"<|plamo:\", 0]\n[\"<|plamo:>\", 0]\n[\"<|plamo:|x\", 0]\n[\"<|plamo:|>\", 0]");
     put_file("tokenizer_config.json", "{" ROLES ",\"add_bos_token\":true}");
     struct quire_tokenizer *t = open_folder();
     assert_ids(encode(t, "ab", QUIRE_ENCODE_ADD_BOS), BOS, PIECE + 2);
     assert_ids(encode(t, "<|plamo:pad|>", QUIRE_ENCODE_PARSE_SPECIAL), PAD);
+    for (int32_t i = 0; i < 4; i++)
+        assert_int_equal(quire_tokenizer_token_type(t, PIECE + 3 + i),
+                         i < 3 ? QUIRE_TOKEN_NORMAL : QUIRE_TOKEN_CONTROL);
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == EOS);
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOT) == OP);
     quire_tokenizer_close(t);
@@ -345,14 +383,15 @@ static void no_memory(void **state)
 }
 
 /* A GGUF file with the special tokens, the bytes, "a" and "aa", all of one score; score: NAN for
- * none. */
-static quire_status open_image(float score, bool add_bos, struct quire_tokenizer **t,
-                               struct quire_error *err)
+ * none. add_bos: 2: a number. bos: an id */
+static quire_status open_image(float score, uint32_t add_bos, uint32_t bos,
+                               struct quire_tokenizer **t, struct quire_error *err)
 {
     enum { N = PIECE + 2 };
     const bool scored = !isnan(score);
     struct image m;
-    put_head(&m, 3, 0, 3u + scored);
+    put_head(&m, 3, 0, 4u + scored);
+    put_kv_u32(&m, KEY("bos_token_id"), bos);
     put_kv_str(&m, KEY("model"), "plamo2");
     put_kv_array(&m, KEY("tokens"), QR_GGUF_STRING, N);
     for (int i = 0; i < N; i++) {
@@ -362,8 +401,8 @@ static quire_status open_image(float score, bool add_bos, struct quire_tokenizer
         put_u64(&m, strlen(text));
         put(&m, text, strlen(text));
     }
-    put_key(&m, KEY("add_bos_token"), QR_GGUF_BOOL);
-    put_u8(&m, add_bos);
+    put_key(&m, KEY("add_bos_token"), add_bos == 2 ? QR_GGUF_U8 : QR_GGUF_BOOL);
+    put_u8(&m, (uint8_t)add_bos);
     if (scored)
         put_kv_array(&m, KEY("scores"), QR_GGUF_F32, N);
     for (int i = 0; scored && i < N; i++)
@@ -379,20 +418,24 @@ static void gguf(void **state)
     (void)state;
     struct quire_tokenizer *t;
     struct quire_error err;
-    assert_status(QUIRE_OK, open_image(-2, false, &t, &err));
+    assert_status(QUIRE_OK, open_image(-2, 0, BOS, &t, &err));
     assert_ids(encode(t, "aaab", QUIRE_ENCODE_ADD_BOS), PIECE + 1, PIECE, BYTE + 'b');
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS) == BOS);
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == EOS);
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_UNK) == UNK);
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_PAD) == PAD);
     quire_tokenizer_close(t);
-    assert_status(QUIRE_OK, open_image(-2, true, &t, &err));
+    assert_status(QUIRE_OK, open_image(-2, 1, BOS, &t, &err));
     assert_ids(encode(t, "a", QUIRE_ENCODE_ADD_BOS), BOS, PIECE);
     quire_tokenizer_close(t);
-    assert_status(QUIRE_E_FORMAT, open_image(NAN, false, &t, &err));
+    assert_status(QUIRE_E_FORMAT, open_image(NAN, 0, BOS, &t, &err));
     assert_non_null(strstr(err.msg, KEY("scores") " is missing"));
-    assert_status(QUIRE_E_FORMAT, open_image(-1001, false, &t, &err));
+    assert_status(QUIRE_E_FORMAT, open_image(-1001, 0, BOS, &t, &err));
     assert_non_null(strstr(err.msg, "beyond 1000"));
+    assert_status(QUIRE_E_FORMAT, open_image(-2, 0, PIECE + 2, &t, &err));
+    assert_non_null(strstr(err.msg, KEY("bos_token_id")));
+    assert_status(QUIRE_E_FORMAT, open_image(-2, 2, BOS, &t, &err));
+    assert_non_null(strstr(err.msg, KEY("add_bos_token")));
 }
 
 static int make_folder(void **state)
@@ -417,6 +460,7 @@ int main(void)
         cmocka_unit_test(broken_character),
         cmocka_unit_test(special_tokens),
         cmocka_unit_test(runs),
+        cmocka_unit_test(encode_no_memory),
         cmocka_unit_test(bad_vocabularies),
         cmocka_unit_test(lines),
         cmocka_unit_test(bad_lines),

@@ -214,6 +214,8 @@ struct qr_arch {
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */
     float hf_global_partial;
     bool hf_local_rope; /* windowed layers have a RoPE set of their own */
+    /* rope_scaling_factor and initial_context_length: YaRN of layers without a window (PLaMo 3) */
+    bool hf_rope_factor;
     bool hf_rope_lists; /* rope_theta and partial_rotary_factors list the values of the layers */
     bool hf_mtp_lists;  /* lists with an entry per layer go on with the layers of heads of MTP */
     /* names of layers without and with a window in layer_types and RoPE parameters; NULL:

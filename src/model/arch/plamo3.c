@@ -29,7 +29,6 @@ static const struct qr_hf_fixed_string fixed_strings[] = {
 };
 
 static const struct qr_ignored_key ignored_keys[] = {
-    { "rope_scaling_factor", "1" },
     { "interleaved_sliding_window", NULL }, /* follows from the period */
     { 0 },
 };
@@ -79,6 +78,7 @@ const struct qr_arch qr_arch_plamo3 = {
     .hf_norm = QR_NORM_RMS_PLAMO,
     .hf_rope = QR_ROPE_NEOX,
     .hf_local_rope = true,
+    .hf_rope_factor = true,
     .hf_defaults = defaults,
     .hf_aliases = aliases,
     .hf_fixed_bools = fixed_bools,

@@ -328,6 +328,28 @@ static quire_status check_no_windows(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* rope_scaling_factor: YaRN over initial_context_length, without rounding of the range, in the
+ * first set; 1: none. */
+static quire_status read_rope_factor(const struct qr_hf_source *h)
+{
+    struct qr_rope_config *r = &h->cfg->rope[0];
+    double factor = 1;
+    bool has;
+    QR_TRY(qr_hf_f64_opt(h, "rope_scaling_factor", &factor, &has));
+    if (factor == 1)
+        return QUIRE_OK;
+    if (r->scaling != QR_ROPE_SCALING_NONE)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: rope_scaling_factor together with other RoPE scaling");
+    QR_TRY(qr_hf_u32(h, "initial_context_length", &r->original_context));
+    r->scaling = QR_ROPE_SCALING_YARN;
+    r->factor = factor;
+    r->cos_sin_scale = (float)yarn_mscale(factor, 1);
+    r->beta_fast = 32;
+    r->beta_slow = 1;
+    return QUIRE_OK;
+}
+
 /* Families with compressed keys: the first set is that of layers without, which has no scaling, the
  * second that of the others, with a base of its own. Newer files have an object for each. */
 static quire_status read_compressed_sets(const struct qr_hf_source *h,
@@ -446,5 +468,6 @@ quire_status qr_hf_read_rope(const struct qr_hf_source *h)
     }
     if (h->arch->shared_key_value)
         return read_compressed_sets(h, &full);
-    return read_sets(&full, &local);
+    QR_TRY(read_sets(&full, &local));
+    return h->arch->hf_rope_factor ? read_rope_factor(h) : QUIRE_OK;
 }
