@@ -3,6 +3,8 @@
  * from the channels, as in Mamba-1, decays are by head, as in Mamba-2. Norms of all inputs and
  * outputs. */
 #include "model/arch/arch.h"
+#include "model/arch/plamo_names.h"
+#include "model/arch/recurrent_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 10485760 }, /* the least that the reference implementation has */
@@ -42,14 +44,7 @@ static const struct qr_ignored_key ignored_keys[] = {
 #define L     "model.layers.layers.%u."
 #define MIXER L "mixer."
 static const struct qr_name_rule names[] = {
-    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "pre_mixer_norm.weight" },
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_mixer_norm.weight" },
-    { QR_W_FFN_NORM, QR_SLICE_ALL, L "pre_mlp_norm.weight" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_mlp_norm.weight" },
-    { QR_W_ATTN_Q, QR_SLICE_Q, MIXER "qkv_proj.weight" },
-    { QR_W_ATTN_K, QR_SLICE_K, MIXER "qkv_proj.weight" },
-    { QR_W_ATTN_V, QR_SLICE_V, MIXER "qkv_proj.weight" },
-    { QR_W_ATTN_O, QR_SLICE_ALL, MIXER "o_proj.weight" },
+    QR_NAMES_PLAMO(L),
     { QR_W_ATTN_Q_NORMS, QR_SLICE_ALL, MIXER "q_weight" },
     { QR_W_ATTN_K_NORMS, QR_SLICE_ALL, MIXER "k_weight" },
     { QR_W_REC_Z, QR_SLICE_REC_GATED_Z, MIXER "in_proj.weight" },
@@ -64,38 +59,24 @@ static const struct qr_name_rule names[] = {
     { QR_W_REC_B_NORM, QR_SLICE_ALL, MIXER "B_norm_weight" },
     { QR_W_REC_C_NORM, QR_SLICE_ALL, MIXER "C_norm_weight" },
     { QR_W_REC_OUT, QR_SLICE_ALL, MIXER "out_proj.weight" },
-    { QR_W_FFN_GATE, QR_SLICE_GATE, L "mlp.gate_up_proj.weight" },
-    { QR_W_FFN_UP, QR_SLICE_UP, L "mlp.gate_up_proj.weight" },
-    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.down_proj.weight" },
     { 0 },
 };
 #undef MIXER
 #undef L
 
-/* the converter leaves out ".weight" of some norms */
+/* The converter leaves out ".weight" of the norms of dt, B and C. Rules in front of those of Mamba-1
+ * take precedence. */
 #define L "blk.%u."
 static const struct qr_name_rule gguf_names[] = {
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_attention_norm" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_ffw_norm" },
+    QR_NAMES_GGUF_PLAMO,
     { QR_W_ATTN_Q_NORMS, QR_SLICE_ALL, L "attn_q_norm.weight" },
     { QR_W_ATTN_K_NORMS, QR_SLICE_ALL, L "attn_k_norm.weight" },
     { QR_W_REC_Z, QR_SLICE_REC_GATED_Z, L "ssm_in.weight" },
     { QR_W_REC_V, QR_SLICE_REC_GATED_V, L "ssm_in.weight" },
-    { QR_W_REC_CONV_V, QR_SLICE_ALL, L "ssm_conv1d.weight" },
-    { QR_W_REC_X, QR_SLICE_ALL, L "ssm_x.weight" },
-    { QR_W_REC_DT, QR_SLICE_ALL, L "ssm_dt.weight" },
-    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, L "ssm_dt.bias" },
-    { QR_W_REC_A, QR_SLICE_ALL, L "ssm_a" },
-    { QR_W_REC_D, QR_SLICE_ALL, L "ssm_d" },
     { QR_W_REC_DT_NORM, QR_SLICE_ALL, L "ssm_dt_norm" },
     { QR_W_REC_B_NORM, QR_SLICE_ALL, L "ssm_b_norm" },
     { QR_W_REC_C_NORM, QR_SLICE_ALL, L "ssm_c_norm" },
-    { QR_W_REC_DT_NORM, QR_SLICE_ALL, L "ssm_dt_norm.weight" },
-    { QR_W_REC_B_NORM, QR_SLICE_ALL, L "ssm_b_norm.weight" },
-    { QR_W_REC_C_NORM, QR_SLICE_ALL, L "ssm_c_norm.weight" },
-    { QR_W_REC_OUT, QR_SLICE_ALL, L "ssm_out.weight" },
-    { QR_W_FFN_GATE, QR_SLICE_GATE, L "ffn_up.weight" },
-    { QR_W_FFN_UP, QR_SLICE_UP, L "ffn_up.weight" },
+    QR_NAMES_GGUF_MAMBA1,
     { 0 },
 };
 #undef L

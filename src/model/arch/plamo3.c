@@ -2,6 +2,7 @@
 /* plamo3.c - PLaMo 3: seven windowed layers with their own RoPE base, one full; norms of all inputs
  * and outputs, of queries and of keys. */
 #include "model/arch/arch.h"
+#include "model/arch/plamo_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 2048 },
@@ -33,37 +34,16 @@ static const struct qr_ignored_key ignored_keys[] = {
     { 0 },
 };
 
-#define L     "model.layers.layers.%u."
-#define MIXER L "mixer."
+#define L "model.layers.layers.%u."
 static const struct qr_name_rule names[] = {
-    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "pre_mixer_norm.weight" },
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_mixer_norm.weight" },
-    { QR_W_FFN_NORM, QR_SLICE_ALL, L "pre_mlp_norm.weight" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_mlp_norm.weight" },
-    { QR_W_ATTN_Q, QR_SLICE_Q, MIXER "qkv_proj.weight" },
-    { QR_W_ATTN_K, QR_SLICE_K, MIXER "qkv_proj.weight" },
-    { QR_W_ATTN_V, QR_SLICE_V, MIXER "qkv_proj.weight" },
-    { QR_W_ATTN_O, QR_SLICE_ALL, MIXER "o_proj.weight" },
-    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, MIXER "q_norm.weight" },
-    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, MIXER "k_norm.weight" },
-    { QR_W_FFN_GATE, QR_SLICE_GATE, L "mlp.gate_up_proj.weight" },
-    { QR_W_FFN_UP, QR_SLICE_UP, L "mlp.gate_up_proj.weight" },
-    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "mlp.down_proj.weight" },
+    QR_NAMES_PLAMO(L),
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, L "mixer.q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, L "mixer.k_norm.weight" },
     { 0 },
 };
-#undef MIXER
 #undef L
 
-/* the converter leaves out ".weight" of some norms */
-#define L "blk.%u."
-static const struct qr_name_rule gguf_names[] = {
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "post_attention_norm" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "post_ffw_norm" },
-    { QR_W_FFN_GATE, QR_SLICE_GATE, L "ffn_up.weight" },
-    { QR_W_FFN_UP, QR_SLICE_UP, L "ffn_up.weight" },
-    { 0 },
-};
-#undef L
+static const struct qr_name_rule gguf_names[] = { QR_NAMES_GGUF_PLAMO, { 0 } };
 
 const struct qr_arch qr_arch_plamo3 = {
     .name = "plamo3",
