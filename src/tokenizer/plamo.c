@@ -80,6 +80,25 @@ static quire_status encode_segment(struct qr_encoder *e, const uint8_t *s, size_
     return QUIRE_OK;
 }
 
+/* Encodes text between runs, in parts of up to QR_MAX_PIECE_BYTES: up to a line break in the second
+ * half, if there is one. */
+static quire_status encode_text(struct qr_encoder *e, const uint8_t *s, size_t n)
+{
+    enum { MOST = QR_MAX_PIECE_BYTES };
+    while (n > MOST) {
+        size_t size = MOST;
+        while (size > MOST / 2 && s[size - 1] != '\n')
+            size--;
+        if (size == MOST / 2)
+            for (size = MOST; qr_utf8_is_continuation(s[size]);)
+                size--;
+        QR_TRY(encode_segment(e, s, size));
+        s += size;
+        n -= size;
+    }
+    return encode_segment(e, s, n);
+}
+
 /* Bytes of the run of the character at s, if it is segmented by itself, else 0. *n_run: receives
  * the bytes of the run. */
 static size_t separate_run(const struct quire_tokenizer *t, const uint8_t *s, size_t n,
@@ -100,14 +119,14 @@ quire_status qr_encode_plamo(struct qr_encoder *e, const uint8_t *text, size_t n
     const struct quire_tokenizer *t = e->t;
     size_t done = 0;
     if (!t->break_repeats && !t->break_spaces)
-        return encode_segment(e, text, n);
+        return encode_text(e, text, n);
     for (size_t at = 0, run; at < n; at += run) {
         const size_t size = separate_run(t, text + at, n - at, &run);
         if (!size)
             continue;
-        QR_TRY(encode_segment(e, text + done, at - done));
-        QR_TRY(encode_segment(e, text + at, size));
+        QR_TRY(encode_text(e, text + done, at - done));
+        QR_TRY(encode_text(e, text + at, size));
         done = at + size;
     }
-    return encode_segment(e, text + done, n - done);
+    return encode_text(e, text + done, n - done);
 }

@@ -18,7 +18,8 @@ quire_status qr_plamo_build(struct quire_tokenizer *t, const struct qr_vocab_spe
  * break_repeats long, and of spaces of break_spaces, are segmented by themselves. Of all
  * segmentations of the rest into normal tokens and unknown characters it takes the one with the
  * highest sum of scores, exactly; of equal ones that whose first token is the longest, then its
- * second, and so on, unknown characters last. Those become the tokens of their bytes. */
+ * second, and so on, unknown characters last. Those become the tokens of their bytes. More than
+ * QR_MAX_PIECE_BYTES are segmented in parts. */
 quire_status qr_encode_plamo(struct qr_encoder *e, const uint8_t *text, size_t n);
 
 #endif

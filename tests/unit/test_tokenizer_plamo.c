@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_plamo.c - vocabularies of PLaMo: segmentations of random texts against a plain
- * search, ties, runs by themselves, tokenizer.jsonl, GGUF files. */
-#include "test_gguf_vocab.h"
-#include <math.h>
-#include <sys/stat.h>
-#include <unistd.h>
+ * search, ties, runs by themselves, long texts. */
+#include "test_plamo.h"
 
-enum { UNK, BOS, EOS, PAD, OP, BYTE, PIECE = BYTE + 256, MAX_PIECES = 400 };
-static const char *const specials[] = { "<|plamo:unk|>", "<|plamo:bos|>", "<|plamo:eos|>",
-                                        "<|plamo:pad|>", "<|plamo:op|>" };
+enum { MAX_PIECES = 400 };
 static char byte_texts[256][8], piece_texts[MAX_PIECES][32];
 
 static struct vocab *plamo_vocab(void)
@@ -194,7 +189,10 @@ static void runs(void **state)
 static void encode_no_memory(void **state)
 {
     (void)state;
-    static const char *const texts[] = { "ab", "abaaa", "aaa", "aaaaab" };
+    static const char *const texts[] = {
+        "ab", "abaaa", "aaa", "aaaaab",
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab"
+    };
     for (size_t i = 0; i < LEN(texts); i++)
         for (size_t at = 1, done = 0; !done; at++) {
             struct fail_alloc f;
@@ -206,15 +204,54 @@ static void encode_no_memory(void **state)
             assert_status(QUIRE_OK, qr_tokenizer_build(&v->spec, &f.hooks, &t, &err));
             vocab_free(v);
             f.fail_at = f.calls + at;
-            int32_t ids[8];
+            int32_t ids[80];
             size_t n;
             const quire_status s =
-                quire_tokenizer_encode(t, texts[i], strlen(texts[i]), 0, ids, 8, &n, &err);
+                quire_tokenizer_encode(t, texts[i], strlen(texts[i]), 0, ids, 80, &n, &err);
             done = f.calls < f.fail_at;
             assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
             quire_tokenizer_close(t);
             assert_int_equal(f.live_count, 0);
         }
+}
+
+/* Texts of more than QR_MAX_PIECE_BYTES: cut after a line break, or where they are long enough but
+ * inside no character. */
+static void long_texts(void **state)
+{
+    (void)state;
+    enum { MOST = QR_MAX_PIECE_BYTES, SIZE = MOST + MOST / 2 };
+    static const size_t lines[] = { 0, MOST - 6, MOST / 2 + 1, MOST / 2 - 8 };
+    char *text = malloc(SIZE);
+    int32_t *ids = malloc(SIZE * sizeof *ids);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_non_null(text);
+    assert_non_null(ids);
+    struct vocab *v = plamo_vocab();
+    const int32_t pair = add_piece(v, "\u6771\u6771", 0), one = add_piece(v, "\u6771", -1),
+                  line = add_piece(v, "\n\u6771", 10000);
+    struct quire_tokenizer *t = build(v);
+    for (size_t i = 0; i < LEN(lines); i++) {
+        size_t n = 0, n_ids, n_lines = 0, n_ones = 0;
+        while (n + 3 <= SIZE) {
+            if (lines[i] && n >= lines[i] && !n_lines++)
+                text[n++] = '\n';
+            memcpy(text + n, "\u6771", 3);
+            n += 3;
+        }
+        assert_status(QUIRE_OK, quire_tokenizer_encode(t, text, n, 0, ids, SIZE, &n_ids, &err));
+        for (size_t k = n_lines = 0; k < n_ids; k++) {
+            assert_true(ids[k] == pair || ids[k] == one || ids[k] == line || ids[k] == BYTE + '\n');
+            n_lines += ids[k] == line;
+            n_ones += ids[k] == one;
+        }
+        /* the cut is behind the line break, which then joins no character */
+        assert_int_equal(n_lines, i == 3);
+        assert_true(n_ones <= 2);
+    }
+    quire_tokenizer_close(t);
+    free(ids);
+    free(text);
 }
 
 static void bad_vocabularies(void **state)
@@ -231,227 +268,6 @@ static void bad_vocabularies(void **state)
     expect_build_error(v, QUIRE_E_FORMAT, "no token for byte 0x41");
 }
 
-/* ---- Files */
-
-static char folder[] = "/tmp/quire-plamo-XXXXXX";
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void put_file(const char *name, const char *text)
-{
-    FILE *f = fopen(path_of(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
-
-/* tokenizer.jsonl with the special tokens, the bytes, and further lines. */
-static void put_vocabulary(const char *more)
-{
-    static char text[1 << 14];
-    size_t n = 0;
-    for (int i = UNK; i <= OP; i++)
-        n += (size_t)sprintf(text + n, "[\"%s\", 0.0, \"%s\"]\n", specials[i],
-                             i == UNK   ? "UNKNOWN"
-                             : i == BOS ? "CONTROL"
-                                        : "NORMAL");
-    for (int b = 0; b < 256; b++)
-        n += (size_t)sprintf(text + n, "[\"<0x%02X>\", 0, \"BYTE\", 1, 2]\n", b);
-    assert_true(n + strlen(more) < sizeof text);
-    strcpy(text + n, more);
-    put_file("tokenizer.jsonl", text);
-}
-
-/* Opens the folder; every allocation may fail. */
-static void expect_error(quire_status status, const char *message)
-{
-    struct fail_alloc f;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t = NULL;
-    fail_alloc_init(&f, 0, false);
-    struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f.hooks };
-    const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
-    if (s != status || !strstr(err.msg, message))
-        fail_msg("%s \"%s\", not \"%s\"", quire_status_name(s), err.msg, message);
-    assert_null(t);
-    assert_int_equal(f.live_count, 0);
-}
-
-static struct quire_tokenizer *open_folder(void)
-{
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t;
-    if (quire_tokenizer_open(folder, NULL, &t, &err) != QUIRE_OK)
-        fail_msg("%s", err.msg);
-    return t;
-}
-
-#define ROLES "\"bos_token\":\"<|plamo:bos|>\",\"eos_token\":\"<|plamo:eos|>\""
-
-static void lines(void **state)
-{
-    (void)state;
-    /* scores are multiples of 1e-4, ties to even; lines may be blank */
-    put_vocabulary(
-        "\n[\"a\", -1.00005]\r\n \t\r\n[\"b\", -1]\n[\"ab\", -2.00004, \"NORMAL\"]\n"
-        "[\"<|plamo:\", 0]\n[\"<|plamo:>\", 0]\n[\"<|plamo:|x\", 0]\n[\"<|plamo:|>\", 0]");
-    put_file("tokenizer_config.json", "{" ROLES ",\"add_bos_token\":true}");
-    struct quire_tokenizer *t = open_folder();
-    assert_ids(encode(t, "ab", QUIRE_ENCODE_ADD_BOS), BOS, PIECE + 2);
-    assert_ids(encode(t, "<|plamo:pad|>", QUIRE_ENCODE_PARSE_SPECIAL), PAD);
-    for (int32_t i = 0; i < 4; i++)
-        assert_int_equal(quire_tokenizer_token_type(t, PIECE + 3 + i),
-                         i < 3 ? QUIRE_TOKEN_NORMAL : QUIRE_TOKEN_CONTROL);
-    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == EOS);
-    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOT) == OP);
-    quire_tokenizer_close(t);
-    put_vocabulary("[\"a\", -1]\n[\"aa\", -2.0001]\n[\" \", -1]\n[\"  a\", 0]\n");
-    put_file("tokenizer_config.json", "{" ROLES ",\"break_around_repeated_chars_threshold\":null,"
-                                      "\"break_around_consecutive_spaces_threshold\":2}");
-    t = open_folder();
-    assert_ids(encode(t, "aa  a", 0), PIECE, PIECE, PIECE + 2, PIECE + 2, PIECE);
-    quire_tokenizer_close(t);
-}
-
-static void bad_lines(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *line, *message;
-    } bad[] = {
-        { "[\"a\", ]\n", "tokenizer.jsonl, line 262: " },
-        { "[\"a\", -1]\n[\"b\", -1", "tokenizer.jsonl, line 263: " },
-        { "[\"abcde\"]\n", "line 262 is not a list of a text, a score and a type" },
-        { "[1, -1]\n", "line 262 is not a list" },
-        { "[\"a\", \"-1\"]\n", "line 262 is not a list" },
-        { "{\"a\": -1}\n", "line 262 is not a list" },
-        { "[\"a\", -1, 7]\n", "line 262: the type is not a string" },
-        { "[\"\", -1]\n", "token 261 is empty" },
-        { "[\"a\", -1]\n[\"a\", -2]\n", "tokens 261 and 262 have the same text \"a\"" },
-        { "[\"a\", -1000.1]\n", "beyond 1000" },
-        { "[\"<0xZZ>\", 0, \"BYTE\"]\n", "byte token 261" },
-    };
-    put_file("tokenizer_config.json", "{" ROLES "}");
-    for (size_t i = 0; i < LEN(bad); i++) {
-        put_vocabulary(bad[i].line);
-        expect_error(QUIRE_E_FORMAT, bad[i].message);
-    }
-    put_file("tokenizer.jsonl", "\n[\"a\",0]x");
-    expect_error(QUIRE_E_FORMAT, "line 2: ");
-    put_file("tokenizer.jsonl", "[]");
-    expect_error(QUIRE_E_FORMAT, "line 1 is not a list");
-}
-
-static void bad_breaks(void **state)
-{
-    (void)state;
-    put_vocabulary("");
-    static const char *const keys[] = { "break_around_repeated_chars_threshold",
-                                        "break_around_consecutive_spaces_threshold" },
-                             *const values[] = { "0", "-1", "\"2\"", "1.5" };
-    for (size_t k = 0; k < LEN(keys); k++)
-        for (size_t i = 0; i < LEN(values); i++) {
-            char config[128];
-            snprintf(config, sizeof config, "{\"%s\": %s}", keys[k], values[i]);
-            put_file("tokenizer_config.json", config);
-            expect_error(QUIRE_E_FORMAT, keys[k]);
-        }
-}
-
-static void no_memory(void **state)
-{
-    (void)state;
-    put_vocabulary("[\"a\", -1]\n");
-    put_file("tokenizer_config.json", "{" ROLES "}");
-    for (size_t at = 1, done = 0; !done; at++) {
-        struct fail_alloc f;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        struct quire_tokenizer *t = NULL;
-        fail_alloc_init(&f, at, false);
-        struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f.hooks };
-        const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
-        done = f.calls < at;
-        assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
-        quire_tokenizer_close(t);
-        assert_int_equal(f.live_count, 0);
-    }
-}
-
-/* A GGUF file with the special tokens, the bytes, "a" and "aa", all of one score; score: NAN for
- * none. add_bos: 2: a number. bos: an id */
-static quire_status open_image(float score, uint32_t add_bos, uint32_t bos,
-                               struct quire_tokenizer **t, struct quire_error *err)
-{
-    enum { N = PIECE + 2 };
-    const bool scored = !isnan(score);
-    struct image m;
-    put_head(&m, 3, 0, 4u + scored);
-    put_kv_u32(&m, KEY("bos_token_id"), bos);
-    put_kv_str(&m, KEY("model"), "plamo2");
-    put_kv_array(&m, KEY("tokens"), QR_GGUF_STRING, N);
-    for (int i = 0; i < N; i++) {
-        char byte[8];
-        snprintf(byte, sizeof byte, "<0x%02X>", (unsigned)(i - BYTE) & 0xFF);
-        const char *text = i < BYTE ? specials[i] : i < PIECE ? byte : i == PIECE ? "a" : "aa";
-        put_u64(&m, strlen(text));
-        put(&m, text, strlen(text));
-    }
-    put_key(&m, KEY("add_bos_token"), add_bos == 2 ? QR_GGUF_U8 : QR_GGUF_BOOL);
-    put_u8(&m, (uint8_t)add_bos);
-    if (scored)
-        put_kv_array(&m, KEY("scores"), QR_GGUF_F32, N);
-    for (int i = 0; scored && i < N; i++)
-        put(&m, &score, sizeof score);
-    *err = (struct quire_error)QUIRE_ERROR_INIT;
-    const quire_status s = qr_tokenizer_open_gguf_memory(m.data, m.size, NULL, t, err);
-    drop(&m);
-    return s;
-}
-
-static void gguf(void **state)
-{
-    (void)state;
-    struct quire_tokenizer *t;
-    struct quire_error err;
-    assert_status(QUIRE_OK, open_image(-2, 0, BOS, &t, &err));
-    assert_ids(encode(t, "aaab", QUIRE_ENCODE_ADD_BOS), PIECE + 1, PIECE, BYTE + 'b');
-    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS) == BOS);
-    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == EOS);
-    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_UNK) == UNK);
-    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_PAD) == PAD);
-    quire_tokenizer_close(t);
-    assert_status(QUIRE_OK, open_image(-2, 1, BOS, &t, &err));
-    assert_ids(encode(t, "a", QUIRE_ENCODE_ADD_BOS), BOS, PIECE);
-    quire_tokenizer_close(t);
-    assert_status(QUIRE_E_FORMAT, open_image(NAN, 0, BOS, &t, &err));
-    assert_non_null(strstr(err.msg, KEY("scores") " is missing"));
-    assert_status(QUIRE_E_FORMAT, open_image(-1001, 0, BOS, &t, &err));
-    assert_non_null(strstr(err.msg, "beyond 1000"));
-    assert_status(QUIRE_E_FORMAT, open_image(-2, 0, PIECE + 2, &t, &err));
-    assert_non_null(strstr(err.msg, KEY("bos_token_id")));
-    assert_status(QUIRE_E_FORMAT, open_image(-2, 2, BOS, &t, &err));
-    assert_non_null(strstr(err.msg, KEY("add_bos_token")));
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(path_of("tokenizer.jsonl"));
-    unlink(path_of("tokenizer_config.json"));
-    return rmdir(folder);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,12 +277,8 @@ int main(void)
         cmocka_unit_test(special_tokens),
         cmocka_unit_test(runs),
         cmocka_unit_test(encode_no_memory),
+        cmocka_unit_test(long_texts),
         cmocka_unit_test(bad_vocabularies),
-        cmocka_unit_test(lines),
-        cmocka_unit_test(bad_lines),
-        cmocka_unit_test(bad_breaks),
-        cmocka_unit_test(no_memory),
-        cmocka_unit_test(gguf),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,8 +64,8 @@ static const struct qr_name_rule names[] = {
 #undef MIXER
 #undef L
 
-/* The converter leaves out ".weight" of the norms of dt, B and C. Rules in front of those of Mamba-1
- * take precedence. */
+/* The converter leaves out ".weight" of the norms of dt, B and C. Rules in front of those of
+ * Mamba-1 take precedence. */
 #define L "blk.%u."
 static const struct qr_name_rule gguf_names[] = {
     QR_NAMES_GGUF_PLAMO,
