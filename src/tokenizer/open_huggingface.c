@@ -364,14 +364,15 @@ static quire_status open_in(const char *path, size_t path_size, const char *name
     struct text_file f = { 0 };
     *out = NULL;
     qr_vocab_spec_init(&s.spec, a);
-    quire_status st = load_text(&s, name ? name : names[0], MAX_VOCAB_FILE, &f);
+    const char *found = name ? name : names[0];
+    quire_status st = load_text(&s, found, MAX_VOCAB_FILE, &f);
     for (size_t i = 1; st == QUIRE_OK && !f.text && !name && i < N; i++)
-        st = load_text(&s, names[i], MAX_VOCAB_FILE, &f);
+        st = load_text(&s, found = names[i], MAX_VOCAB_FILE, &f);
     if (st == QUIRE_OK && !f.text)
         st = qr_fail(err, QUIRE_E_IO,
                      "no tokenizer.json, tokenizer.model or tokenizer.jsonl in the folder");
     if (st == QUIRE_OK)
-        st = build_any(&s, &f, name ? name : names[0], out);
+        st = build_any(&s, &f, found, out);
     free_text(&s, &f);
     qr_vocab_spec_free(&s.spec);
     return st;

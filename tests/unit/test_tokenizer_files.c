@@ -7,7 +7,8 @@
 #include <unistd.h>
 
 static char folder[] = "/tmp/quire-files-XXXXXX";
-static const char *const names[] = { "tokenizer.json", "tokenizer.model", "chat_template.jinja",
+static const char *const names[] = { "tokenizer.json",        "tokenizer.model",
+                                     "tokenizer.jsonl",       "chat_template.jinja",
                                      "tokenizer_config.json", "generation_config.json" };
 enum { N_NAMES = sizeof names / sizeof *names };
 
@@ -86,7 +87,7 @@ static void unreadable(void **state)
     (void)state;
     for (size_t i = 0; i < N_NAMES; i++) {
         clear_folder(NULL);
-        if (i > 1)
+        if (i > 2)
             put_text("tokenizer.json", GOOD);
         assert_int_equal(symlink(names[i], path_of(names[i])), 0);
         expect_error(QUIRE_E_IO, names[i]);
@@ -131,6 +132,13 @@ static void no_text(void **state)
     static const char json[] = "\0" GOOD, jinja[] = "{{ x }}\0y";
     put_bytes("tokenizer.json", json, sizeof json - 1);
     expect_error(QUIRE_E_FORMAT, "tokenizer.json is neither a GGUF file nor tokenizer.json");
+    clear_folder(NULL);
+    put_text("tokenizer.model", "x");
+    expect_error(QUIRE_E_FORMAT, "tokenizer.model is neither");
+    clear_folder(NULL);
+    put_text("tokenizer.jsonl", "x");
+    expect_error(QUIRE_E_FORMAT, "tokenizer.jsonl is neither");
+    clear_folder(NULL);
     put_text("tokenizer.json", " \t\r\n" GOOD);
     put_bytes("chat_template.jinja", jinja, sizeof jinja - 1);
     expect_error(QUIRE_E_FORMAT, "chat_template.jinja contains a NUL character");
