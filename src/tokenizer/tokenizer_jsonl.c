@@ -4,7 +4,6 @@
 #include "base/error.h"
 #include "format/json.h"
 #include "tokenizer/plamo.h"
-#include "json/parse.h"
 #include <string.h>
 
 #define FILE_NAME "tokenizer.jsonl"
