@@ -97,7 +97,8 @@ families) # further families, and the older style of config.json of all families
         check "$eval" golden "${common[@]}" "$scratch/$f"
     done
     for f in gemma3n_text phimoe llama4_text; do
-        ! command -v python3 >/dev/null || check "$(dirname "$0")/${f%_text}_gguf.py" "$eval" "$golden/$f"
+        ! command -v python3 >/dev/null ||
+            check "$(dirname "$0")/${f%_text}_gguf.py" "$eval" "$golden/$f" "${common[@]}"
     done
     renamed "$scratch" qwen2 seed_oss -e '/max_window_layers\|use_sliding_window/d' -e 's/"hidden_size"/"head_dim": 16, &/'
     renamed "$scratch" deepseek_v3 kimi_k2
