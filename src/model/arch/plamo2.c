@@ -37,7 +37,7 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "sliding_window", NULL },   /* attention_window_size counts */
     { "mamba_chunk_size", NULL }, /* implementation */
     { "linear_type", "normal" },
-    { "image_*", NULL }, /* of models that see */
+    { "image_*", NULL }, /* of its multimodal models */
     { 0 },
 };
 
