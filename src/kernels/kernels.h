@@ -40,7 +40,7 @@ struct qr_kernels {
     /* Fills sum_table_bytes for each of n_blocks blocks of activations: tables with which
      * linear_q8_q1_0 of this level multiplies one row. 64-byte aligned; a multiple of 64, at most
      * QR_SUM_TABLE_BYTES. NULL and 0 where the kernel reads none. A thread that computes fewer
-     * outputs than sum_tables_min_outputs multiplies in less time. */
+     * outputs than sum_tables_min_outputs multiplies in less time; SIZE_MAX: any number. */
     void (*sum_tables)(uint8_t *tables, const struct qr_q8_block *q, size_t n_blocks);
     size_t sum_table_bytes, sum_tables_min_outputs;
     enum qr_cpu_streams followed_streams; /* they are prefetched once per line */

@@ -9,7 +9,7 @@
 enum {
     LINEAR_SUMS_OUTPUTS = 2 * QR_PANEL_ROWS,
     LINEAR_SUMS_VECS = LINEAR_SUMS_OUTPUTS / VF32_N,
-    LINEAR_SUMS_PAIRS = 2, /* of panels that share tables in L1 */
+    LINEAR_SUMS_PAIRS = 4, /* of panels that share tables in L1 */
 };
 
 /* Prefetches a line of weights that is read now and, for L2, the one `ahead` bytes later. */
