@@ -12,7 +12,7 @@ enum { MAX_ROWS = 324 };
 struct pass {
     int32_t starts[EVAL_MAX_SEQS + 1], ids[MAX_ROWS], types[MAX_ROWS];
     struct eval_sources sources;
-    float *hidden, *pooled, *logits; /* [rows][hidden], [sequences][hidden], [rows][vocab] */
+    struct eval_encoded out;
 };
 
 static quire_status mismatch(struct quire_error *err, const char *what)
@@ -24,22 +24,31 @@ static quire_status mismatch(struct quire_error *err, const char *what)
 
 static void free_pass(struct pass *p)
 {
-    free(p->hidden);
-    free(p->pooled);
-    free(p->logits);
+    free(p->out.hidden);
+    free(p->out.pooled);
+    free(p->out.scores);
+    free(p->out.logits);
 }
 
+/* Allocates what the model computes; the other outputs stay NULL. */
 static bool init_pass(struct pass *p, const struct eval_run *r)
 {
     const struct quire_model_info *info = eval_run_info(r);
-    const bool logits = info->kind == QUIRE_MODEL_ENCODER && info->has_logits;
+    const bool encoder = info->kind == QUIRE_MODEL_ENCODER, logits = encoder && info->has_logits,
+               labels = encoder && info->n_labels;
+    struct eval_encoded *o = &p->out;
     memset(p, 0, sizeof *p);
     p->sources.starts = p->starts;
     p->sources.ids = p->ids;
-    p->hidden = malloc(MAX_ROWS * info->hidden_size * sizeof(float));
-    p->pooled = info->has_pooler ? malloc(EVAL_MAX_SEQS * info->hidden_size * sizeof(float)) : NULL;
-    p->logits = logits ? malloc(MAX_ROWS * info->vocab_size * sizeof(float)) : NULL;
-    return p->hidden && (p->pooled || !info->has_pooler) && (p->logits || !logits);
+    o->hidden = malloc(MAX_ROWS * info->hidden_size * sizeof(float));
+    if (info->has_pooler)
+        o->pooled = malloc(EVAL_MAX_SEQS * info->hidden_size * sizeof(float));
+    if (labels)
+        o->scores = malloc(EVAL_MAX_SEQS * info->n_labels * sizeof(float));
+    if (logits)
+        o->logits = malloc(MAX_ROWS * info->vocab_size * sizeof(float));
+    return o->hidden && (o->pooled || !info->has_pooler) && (o->scores || !labels) &&
+           (o->logits || !logits);
 }
 
 /* Adds a sequence of n ids. Returns false if the pass is full. */
@@ -106,16 +115,21 @@ static quire_status check_sequence(struct tally *t, struct eval_run *r,
             p->types[i] = (int32_t)((const int64_t *)types.data)[i];
         p->sources.types = p->types;
     }
-    quire_status s = eval_run_encode(r, &p->sources, p->hidden, p->pooled, p->logits, err);
+    quire_status s = eval_run_encode(r, &p->sources, &p->out, err);
     if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "%slast_hidden%s", prefix, suffix))
-        s = tally_rows(t, p->hidden, &want, ids.n, info->hidden_size, false, err);
-    if (s == QUIRE_OK && p->logits &&
+        s = tally_rows(t, p->out.hidden, &want, ids.n, info->hidden_size, false, err);
+    if (s == QUIRE_OK && p->out.logits &&
         tensor_file_get(golden, "F32", &want, "%slogits%s", prefix, suffix))
-        s = tally_rows(t, p->logits, &want, ids.n, info->vocab_size, true, err);
-    if (s == QUIRE_OK && p->pooled &&
+        s = tally_rows(t, p->out.logits, &want, ids.n, info->vocab_size, true, err);
+    if (s == QUIRE_OK && p->out.pooled &&
         tensor_file_get(golden, "F32", &want, "%spooler%s", prefix, suffix) &&
         want.n == info->hidden_size)
-        tally_values(t, p->pooled, want.data, want.n);
+        tally_values(t, p->out.pooled, want.data, want.n);
+    if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "%sscores%s", prefix, suffix)) {
+        if (!p->out.scores || want.n != info->n_labels)
+            return mismatch(err, "scores");
+        tally_values(t, p->out.scores, want.data, want.n);
+    }
     return s;
 }
 
@@ -147,12 +161,12 @@ static quire_status check_batch(struct tally *t, struct eval_run *r,
         return QUIRE_OK;
     if (!add_batch(p, &ids, &mask))
         return mismatch(err, "batch.ids");
-    quire_status s = eval_run_encode(r, &p->sources, p->hidden, p->pooled, p->logits, err);
+    quire_status s = eval_run_encode(r, &p->sources, &p->out, err);
     if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "batch.last_hidden"))
-        s = tally_padded(t, p, p->hidden, &want, width, err);
-    if (s == QUIRE_OK && p->pooled && tensor_file_get(golden, "F32", &want, "batch.pooler") &&
+        s = tally_padded(t, p, p->out.hidden, &want, width, err);
+    if (s == QUIRE_OK && p->out.pooled && tensor_file_get(golden, "F32", &want, "batch.pooler") &&
         want.n == p->sources.n * width)
-        tally_values(t, p->pooled, want.data, want.n);
+        tally_values(t, p->out.pooled, want.data, want.n);
     return s;
 }
 
@@ -205,9 +219,9 @@ static quire_status check_case(struct tally *t, struct eval_run *r,
     p->sources.n = 0;
     if (!add_source(p, &source, 0, source.n) || !set_ids(d, &ids, ids.n))
         return mismatch(err, "encoder_ids");
-    quire_status s = eval_run_encode(r, &p->sources, p->hidden, NULL, NULL, err);
+    quire_status s = eval_run_encode(r, &p->sources, &p->out, err);
     if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "encoder_hidden.%u", i))
-        s = tally_rows(t, p->hidden, &want, source.n, info->hidden_size, false, err);
+        s = tally_rows(t, p->out.hidden, &want, source.n, info->hidden_size, false, err);
     if (s == QUIRE_OK)
         s = eval_run_prompt(r, d->ids, d->n, d->rows, d->n, d->logits, NULL, err);
     if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "logits.%u", i))
@@ -232,9 +246,9 @@ static quire_status check_pair(struct tally *t, struct eval_run *r,
     if (!add_batch(p, &source, &mask) || ids.n_dims != 2 || ids.dims[0] != p->sources.n ||
         !set_ids(d, &ids, ids.n))
         return mismatch(err, "batch.encoder_ids");
-    quire_status s = eval_run_encode(r, &p->sources, p->hidden, NULL, NULL, err);
+    quire_status s = eval_run_encode(r, &p->sources, &p->out, err);
     if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "batch.encoder_hidden"))
-        s = tally_padded(t, p, p->hidden, &want, info->hidden_size, err);
+        s = tally_padded(t, p, p->out.hidden, &want, info->hidden_size, err);
     if (s == QUIRE_OK)
         s = eval_run_batch(r, d->ids, p->sources.n, (uint32_t)ids.dims[1], d->logits, err);
     if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "batch.logits") &&

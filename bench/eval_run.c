@@ -231,8 +231,8 @@ static void fill_slots(const struct eval_run *r, uint32_t seq, uint32_t length, 
         slots[i] = (int64_t)table[(length + i) / b] * b + (length + i) % b;
 }
 
-quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sources, float *hidden,
-                             float *pooled, float *logits, struct quire_error *err)
+quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sources,
+                             const struct eval_encoded *out, struct quire_error *err)
 {
     const bool decodes = r->info.kind == QUIRE_MODEL_ENCODER_DECODER;
     for (uint32_t i = 0; i < sources->n; i++) {
@@ -246,10 +246,11 @@ quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sour
                                             .query_start_loc = sources->starts,
                                             .token_ids = sources->ids,
                                             .token_type_ids = sources->types,
-                                            .hidden = hidden,
-                                            .pooled = pooled,
+                                            .hidden = out->hidden,
+                                            .pooled = out->pooled,
                                             .pooling = QUIRE_POOLING_POOLER,
-                                            .logits = logits,
+                                            .logits = out->logits,
+                                            .scores = out->scores,
                                             .cross_slot_mapping = decodes ? r->slots : NULL };
     return quire_context_encode(r->context, &step, err);
 }

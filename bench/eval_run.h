@@ -27,8 +27,13 @@ struct eval_sources {
     const int32_t *starts; /* [n + 1] first row of each source */
     const int32_t *ids, *types;
 };
-quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sources, float *hidden,
-                             float *pooled, float *logits, struct quire_error *err);
+struct eval_encoded {
+    float *hidden;          /* [rows][hidden_size] */
+    float *pooled, *scores; /* [sources][hidden_size], [sources][n_labels] */
+    float *logits;          /* [rows][vocab_size] */
+};
+quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sources,
+                             const struct eval_encoded *out, struct quire_error *err);
 
 /* Flags QUIRE_KV_ROTATE_* of a cache of these types: those of o, for sides that are int4. */
 uint32_t eval_rotation(const struct eval_options *o, enum quire_kv_dtype k, enum quire_kv_dtype v);

@@ -196,8 +196,9 @@ struct quire_model_info {
     uint32_t n_attention_layers; /**< layers of the decoder with keys and values in the cache */
     /** size of the recurrent state of one sequence, whatever its length; 0 = none */
     uint64_t state_bytes;
-    /** 1: the model looks up more than the token embedding by token id (per-layer embeddings), so
-     *  steps must give token ids; rows of embeddings are refused */
+    /** 1: the model looks up more than the token embedding by token id (per-layer embeddings), or
+     *  its embeddings have another size than hidden_size, so steps must give token ids; rows of
+     *  embeddings are refused */
     uint32_t needs_token_ids;
     /** 1: a head of multi-token prediction, whose steps need previous_hidden; else 0 */
     uint32_t is_mtp;

@@ -16,6 +16,8 @@ def gelu(x):
 
 
 class Encoder:
+    eps = EPS
+
     def __init__(self, seed):
         self.w = Weights(seed)
 
@@ -30,7 +32,7 @@ class Encoder:
 
     def norm(self, x, name):
         mean = sum(x) / len(x)
-        scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + EPS)
+        scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in x) / len(x) + self.eps)
         return add([(v - mean) * scale * w for v, w in zip(x, self.w.vector(f"{name}.weight"))],
                    self.w.vector(f"{name}.bias"))
 

@@ -452,6 +452,39 @@ static void test_neobert(void **state)
     bad(MODEL("gpt_neox", ",\"hidden_act\":\"swiglu\""), QUIRE_E_UNSUPPORTED, "swiglu");
 }
 
+/* Defaults of the published base models, and what is refused. */
+static void test_bert_like(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good("{\"model_type\":\"mpnet\"}");
+    assert_true(c.relative_buckets == 32 && c.relative_distance == 128 && c.position_offset == 2);
+    assert_true(c.n_token_types == 0 && c.block == QR_BLOCK_POST_NORM);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"electra\"}");
+    assert_true(c.hidden_size == 256 && c.embedding_size == 128 && c.n_token_types == 2);
+    qr_model_config_free(&c);
+    c = good(MODEL("electra", ",\"embedding_size\":64")); /* that of hidden_size */
+    assert_int_equal(c.embedding_size, 0);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"albert\",\"num_hidden_layers\":1}");
+    assert_true(c.loop_layers == 0 && c.activation == QR_ACT_GELU_TANH);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"albert\"}");
+    assert_true(c.n_layers == 12 && c.loop_layers == 1 && c.embedding_size == 128);
+    qr_model_config_free(&c);
+    bad(MODEL("albert", ",\"embedding_size\":32,\"num_hidden_groups\":2"), QUIRE_E_UNSUPPORTED,
+        "num_hidden_groups is 2");
+    bad(MODEL("albert", ",\"embedding_size\":32,\"inner_group_num\":\"x\""), QUIRE_E_FORMAT,
+        "inner_group_num");
+    bad(MODEL("albert", ",\"embedding_size\":0"), QUIRE_E_FORMAT, "embedding_size is 0");
+    bad(MODEL("albert", ",\"embedding_size\":65"), QUIRE_E_UNSUPPORTED, "embedding_size 65");
+    c = good(MODEL("new", ",\"rope_scaling\":{\"type\":\"ntk\",\"factor\":8}"));
+    assert_true(c.rope[0].scaling == QR_ROPE_SCALING_NTK && c.rope[0].factor == 8);
+    qr_model_config_free(&c);
+    bad(MODEL("llama", ",\"rope_scaling\":{\"type\":\"ntk\",\"factor\":8}"), QUIRE_E_UNSUPPORTED,
+        "RoPE type ntk");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -461,7 +494,7 @@ int main(void)
         cmocka_unit_test(test_modules),       cmocka_unit_test(test_dense),
         cmocka_unit_test(test_bidirectional), cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_bad_stacks),    cmocka_unit_test(test_t5_encoder),
-        cmocka_unit_test(test_neobert),
+        cmocka_unit_test(test_neobert),       cmocka_unit_test(test_bert_like),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 /* test_published_keys_later.h - as test_published_keys.h, families that were added later. */
 #ifndef QR_TEST_PUBLISHED_KEYS_LATER_H
 #define QR_TEST_PUBLISHED_KEYS_LATER_H
+#include "test_published_keys_encoders.h"
 
 #define NAS_BLOCK                                                                                  \
     "{\"attention\":{\"n_heads_in_group\":4,\"no_op\":false,\"num_sink_tokens\":null,"             \
@@ -468,12 +469,11 @@ static const struct {
       "termediate_size\":96,\"prefix_dense_sliding_window_pattern\":1,\"rms_norm_eps\":1e-06,"
       "\"rope_the"
       "ta\":50000,\"sliding_window\":4096,\"tie_word_embeddings\":null,\"use_gated_activation\":"
-      "true,\"u"
-      "se_parallel_block\":true,\"use_qk_norm\":false" },
+      "true,"
+      "\"use_parallel_block\":true,\"use_qk_norm\":false" },
     { "nanbeige", /* Nanbeige 4.2 3B */
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"head_dim\":32,\"hidden_act\":\"silu\","
-      "\"k"
-      "v_channels\":32,\"loop_loss_weights\":[],\"num_loops\":2,\"pretraining_tp\":1,\"rms_norm_"
+      "\"kv_channels\":32,\"loop_loss_weights\":[],\"num_loops\":2,\"pretraining_tp\":1,\"rms_norm_"
       "eps\":"
       "1e-05,\"rope_scaling\":null,\"rope_theta\":70000000,\"skip_loop_final_norm\":false,\"tie_"
       "word_e"
@@ -494,6 +494,7 @@ static const struct {
     { "PanguEmbedded", /* openPangu Embedded 7B */
       ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
       "0.0,\"tie_word_embeddings\":false" },
+    PUBLISHED_ENCODERS,
 };
 
 #endif

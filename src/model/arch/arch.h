@@ -84,6 +84,7 @@ struct qr_arch {
     /* tensors of the file decide about QR_QK_NORM_FULL, with biases, and second_post_norm */
     bool norms_by_tensors;
     bool loops;              /* the layers run several times, if the file says so */
+    bool one_layer;          /* all layers have the weights of the first (ALBERT) */
     bool optional_sublayers; /* layers may lack attention, the feed-forward network, or both */
     bool shared_kv;          /* the last layers may read keys and values of earlier ones */
     bool per_layer_embeddings;
@@ -101,6 +102,7 @@ struct qr_arch {
     bool learned_positions;
     uint32_t position_offset;
     bool embedding_norm;
+    bool embedding_projection; /* embedding_size may be less than hidden_size */
     bool skip_first_attn_norm; /* no norm before the first layer's attention */
     bool relative_bias;        /* T5 relative position bias */
     float alibi_max_bias;      /* default; 0: no ALiBi */
@@ -216,6 +218,7 @@ struct qr_arch {
     bool hf_local_rope; /* windowed layers have a RoPE set of their own */
     /* rope_scaling_factor and initial_context_length: YaRN of layers without a window (PLaMo 3) */
     bool hf_rope_factor;
+    bool hf_ntk_rope;   /* RoPE of type "ntk": NTK-aware scaling by a constant factor */
     bool hf_rope_lists; /* rope_theta and partial_rotary_factors list the values of the layers */
     bool hf_mtp_lists;  /* lists with an entry per layer go on with the layers of heads of MTP */
     /* names of layers without and with a window in layer_types and RoPE parameters; NULL:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bert.c - BERT: encoder, post-norm LayerNorm, learned positions, token types, pooler, MLM head. */
-#include "model/arch/arch.h"
+#include "model/arch/bert_like.h"
 
 static const struct qr_hf_default defaults[] = {
     { "vocab_size", 30522 },       { "hidden_size", 768 },
@@ -36,11 +36,7 @@ static const struct qr_ignored_key ignored_keys[] = {
 #define L "bert.encoder.layer.%u."
 #define H "cls.predictions."
 static const struct qr_name_rule names[] = {
-    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, E "word_embeddings.weight" },
-    { QR_W_POS_EMBD, QR_SLICE_ALL, E "position_embeddings.weight" },
-    { QR_W_TYPE_EMBD, QR_SLICE_ALL, E "token_type_embeddings.weight" },
-    { QR_W_EMBD_NORM, QR_SLICE_ALL, E "LayerNorm.weight" },
-    { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, E "LayerNorm.bias" },
+    QR_BERT_EMBEDDING_NAMES("bert."),
     { QR_W_POOLER, QR_SLICE_ALL, "bert.pooler.dense.weight" },
     { QR_W_POOLER_BIAS, QR_SLICE_ALL, "bert.pooler.dense.bias" },
     { QR_W_CLASS_OUT, QR_SLICE_ALL, "classifier.weight" },
@@ -52,22 +48,7 @@ static const struct qr_name_rule names[] = {
     { QR_W_OUTPUT, QR_SLICE_ALL, H "decoder.weight" },
     { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, H "bias" },
     { QR_W_OUTPUT_BIAS, QR_SLICE_ALL, H "decoder.bias" },
-    { QR_W_ATTN_Q, QR_SLICE_ALL, L "attention.self.query.weight" },
-    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, L "attention.self.query.bias" },
-    { QR_W_ATTN_K, QR_SLICE_ALL, L "attention.self.key.weight" },
-    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, L "attention.self.key.bias" },
-    { QR_W_ATTN_V, QR_SLICE_ALL, L "attention.self.value.weight" },
-    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, L "attention.self.value.bias" },
-    { QR_W_ATTN_O, QR_SLICE_ALL, L "attention.output.dense.weight" },
-    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, L "attention.output.dense.bias" },
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, L "attention.output.LayerNorm.weight" },
-    { QR_W_ATTN_POST_NORM_BIAS, QR_SLICE_ALL, L "attention.output.LayerNorm.bias" },
-    { QR_W_FFN_UP, QR_SLICE_ALL, L "intermediate.dense.weight" },
-    { QR_W_FFN_UP_BIAS, QR_SLICE_ALL, L "intermediate.dense.bias" },
-    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "output.dense.weight" },
-    { QR_W_FFN_DOWN_BIAS, QR_SLICE_ALL, L "output.dense.bias" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, L "output.LayerNorm.weight" },
-    { QR_W_FFN_POST_NORM_BIAS, QR_SLICE_ALL, L "output.LayerNorm.bias" },
+    QR_BERT_LAYER_NAMES("bert."),
     /* norm names of the first checkpoints */
     { QR_W_EMBD_NORM, QR_SLICE_ALL, E "LayerNorm.gamma" },
     { QR_W_EMBD_NORM_BIAS, QR_SLICE_ALL, E "LayerNorm.beta" },
@@ -106,20 +87,9 @@ const struct qr_arch qr_arch_bert = {
     .name = "bert",
     .hf_types = { "bert" },
     .gguf_archs = { "bert" },
-    .kind = QR_MODEL_ENCODER,
-    .block = QR_BLOCK_POST_NORM,
+    QR_BERT_LIKE,
     .activation = QR_ACT_GELU_ERF,
-    .learned_positions = true,
-    .embedding_norm = true,
     .ignored_tensors = ignored_tensors,
-    .hf_norm = QR_NORM_LAYER,
-    .hf_bias = { .q = true,
-                 .k = true,
-                 .v = true,
-                 .o = true,
-                 .ffn_in = true,
-                 .ffn_down = true,
-                 .norm = true },
     .gguf_norm = QR_NORM_LAYER,
     .hf_class_head = QR_CLASS_POOLER,
     .hf_variant = { "position_embedding_type", "alibi", &qr_arch_jina_bert },

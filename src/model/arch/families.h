@@ -6,6 +6,7 @@
 /* X(name): a file of this folder defines `const struct qr_arch qr_arch_<name>`. */
 #define QR_FAMILIES(X)                                                                             \
     X(afmoe)                                                                                       \
+    X(albert)                                                                                      \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
     X(baichuan)                                                                                    \
@@ -27,8 +28,10 @@
     X(deepseek_v32)                                                                                \
     X(deepseek_v4)                                                                                 \
     X(diffllama)                                                                                   \
+    X(distilbert)                                                                                  \
     X(doge)                                                                                        \
     X(dots1)                                                                                       \
+    X(electra)                                                                                     \
     X(embedding_gemma)                                                                             \
     X(ernie4_5)                                                                                    \
     X(ernie4_5_moe)                                                                                \
@@ -61,6 +64,7 @@
     X(granitemoe)                                                                                  \
     X(granitemoe_swa)                                                                              \
     X(granitemoehybrid)                                                                            \
+    X(gte)                                                                                         \
     X(helium)                                                                                      \
     X(hunyuan_v1_dense)                                                                            \
     X(hunyuan_v1_moe)                                                                              \
@@ -96,6 +100,7 @@
     X(mistral4)                                                                                    \
     X(mixtral)                                                                                     \
     X(modernbert)                                                                                  \
+    X(mpnet)                                                                                       \
     X(mpt)                                                                                         \
     X(nanbeige)                                                                                    \
     X(nanochat)                                                                                    \

@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_ARCH_MODEL_CONFIG_H
 #define QR_MODEL_ARCH_MODEL_CONFIG_H
 #include "base/alloc.h"
+#include "model/arch/output_config.h"
 #include "model/arch/rope_config.h"
 #include "model/arch/stream_config.h"
 #include <stdbool.h>
@@ -71,25 +72,7 @@ enum {
     QR_KEY_BIAS_WIDTH = 8,
 };
 
-enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16, QR_MAX_DENSE = 4 };
-
-/* A dense layer behind the pooling of embeddings: act(W x + b). */
-struct qr_dense_config {
-    char folder[64]; /* of its tensors, in the model's folder; empty for GGUF files */
-    uint32_t in, out;
-    bool bias;
-    bool tanh; /* the activation function; else none */
-};
-
-/* Classification head for whole sequences: out(f(x)), where x is the hidden state of the first
- * token, with class_mean the mean of all, in decoders that of the last token. */
-enum qr_class_head {
-    QR_CLASS_NONE,
-    QR_CLASS_POOLER, /* f = tanh(pooler(x)): BERT */
-    QR_CLASS_DENSE,  /* f = tanh(dense(x)): RoBERTa, GGUF files with cls.weight */
-    QR_CLASS_PLAIN,  /* f = x: decoders, GGUF files without cls.weight */
-    QR_CLASS_MASKED, /* f = norm(act(dense(x))), weights of the masked LM head: ModernBERT */
-};
+enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
 
 /* Convolutional attention (CCA, arXiv 2510.04476). Queries and keys, as projected, pass a
  * convolution of each channel and then one over the channels of each head, both causal. The mean of
@@ -397,6 +380,9 @@ struct qr_model_config {
     bool learned_positions;
     uint32_t position_offset; /* row of the position table = position + this */
     bool embedding_norm;
+    /* elements of an embedding, which EMBD_PROJ brings to hidden_size behind the norm; less than
+     * hidden_size, or 0: they have hidden_size elements and there is no projection */
+    uint32_t embedding_size;
     bool embedding_affine;  /* token embeddings are (e + shift) * scale, both vectors */
     bool encoder_embedding; /* the encoder has token embeddings of its own */
     uint32_t n_token_types;

@@ -13,11 +13,12 @@ enum qr_rope_kind {
 
 enum qr_rope_scaling {
     QR_ROPE_SCALING_NONE,
-    QR_ROPE_SCALING_LINEAR,       /* inv_freq / factor */
-    QR_ROPE_SCALING_LLAMA3,       /* low frequencies / factor, blended between the *_freq_factor */
-    QR_ROPE_SCALING_YARN,         /* NTK-by-parts */
-    QR_ROPE_SCALING_LONGROPE,     /* factor per frequency; two sets, by original_context */
-    QR_ROPE_SCALING_DYNAMIC,      /* dynamic NTK: theta grows with lengths over original_context */
+    QR_ROPE_SCALING_LINEAR,   /* inv_freq / factor */
+    QR_ROPE_SCALING_LLAMA3,   /* low frequencies / factor, blended between the *_freq_factor */
+    QR_ROPE_SCALING_YARN,     /* NTK-by-parts */
+    QR_ROPE_SCALING_LONGROPE, /* factor per frequency; two sets, by original_context */
+    QR_ROPE_SCALING_DYNAMIC,  /* dynamic NTK: theta grows with lengths over original_context */
+    QR_ROPE_SCALING_NTK,      /* theta * factor; inv_freq / factor^(2 / dim): the lowest / factor */
     QR_ROPE_SCALING_FREQ_FACTORS, /* inv_freq / factors_short[i] (GGUF rope_freqs.weight) */
 };
 

@@ -8,7 +8,7 @@
  * [out features][in features]. A stack holds one matrix or vector per head or per expert. */
 enum qr_weight_role {
     /* global */
-    QR_W_TOKEN_EMBD, /* [vocab][hidden] */
+    QR_W_TOKEN_EMBD, /* [vocab][hidden], as all tables [hidden or embedding_size] */
     QR_W_OUTPUT,     /* LM head, [vocab][hidden]; absent with tied embeddings: use TOKEN_EMBD */
     QR_W_OUTPUT_BIAS,
     QR_W_OUTPUT_NORM, /* final norm */
@@ -19,6 +19,8 @@ enum qr_weight_role {
     QR_W_EMBD_NORM_BIAS,
     QR_W_EMBD_SHIFT, /* [hidden]: added to the embeddings; their product with SCALE follows */
     QR_W_EMBD_SCALE,
+    QR_W_EMBD_PROJ, /* [hidden][embedding_size] */
+    QR_W_EMBD_PROJ_BIAS,
     QR_W_HEAD_DENSE, /* [hidden][hidden]; masked LM head: dense, activation, norm, output */
     QR_W_HEAD_DENSE_BIAS,
     QR_W_HEAD_NORM,

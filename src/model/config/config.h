@@ -75,10 +75,17 @@ static inline uint64_t qr_compress_ring_floats(const struct qr_layer_config *l, 
     return series * l->compress_rate * 2 * series * dim;
 }
 
-/* Whether the model looks up something by the ids of tokens besides their embedding. */
+/* Elements of an embedding. */
+static inline uint32_t qr_embedding_size(const struct qr_model_config *cfg)
+{
+    return cfg->embedding_size ? cfg->embedding_size : cfg->hidden_size;
+}
+
+/* Whether ids of tokens cannot be replaced by rows of hidden_size: the model looks up something
+ * else by them, or its embeddings have another size. */
 static inline bool qr_model_needs_ids(const struct qr_model_config *cfg)
 {
-    bool table = cfg->ple.dim || cfg->ngram.size;
+    bool table = cfg->ple.dim || cfg->ngram.size || cfg->embedding_size;
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         table = table || cfg->layers[i].token_experts;
     return table;

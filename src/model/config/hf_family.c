@@ -242,7 +242,25 @@ static quire_status check_keep_window(const struct qr_hf_source *h)
                      keys, h->cfg->context_length);
 }
 
-/* Reads token types, learned positions and the embedding scale. */
+static quire_status read_embedding_size(const struct qr_hf_source *h)
+{
+    const uint32_t hidden = h->cfg->hidden_size;
+    uint32_t size = hidden;
+    bool has;
+    if (!h->arch->embedding_projection)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_u32_opt(h, "embedding_size", &size, &has));
+    if (size == 0)
+        return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: embedding_size is 0");
+    if (size > hidden)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: embedding_size %u above hidden_size %u is not supported", size,
+                       hidden);
+    h->cfg->embedding_size = size < hidden ? size : 0;
+    return QUIRE_OK;
+}
+
+/* Reads sizes of embeddings, token types, learned positions and the embedding scale. */
 static quire_status read_embedding(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
@@ -253,6 +271,7 @@ static quire_status read_embedding(const struct qr_hf_source *h)
         QR_TRY(qr_hf_bool(h, h->arch->hf_embedding_scale_key, false, &scaled));
     if (scaled)
         cfg->embedding_scale = sqrtf((float)cfg->hidden_size);
+    QR_TRY(read_embedding_size(h));
     return read_positions(h);
 }
 

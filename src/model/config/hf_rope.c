@@ -52,6 +52,7 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
         { "longrope", QR_ROPE_SCALING_LONGROPE }, { "su", QR_ROPE_SCALING_LONGROPE },
         { "dynamic", QR_ROPE_SCALING_DYNAMIC },   { "proportional", QR_ROPE_SCALING_FREQ_FACTORS },
         { "mrope", QR_ROPE_SCALING_NONE }, /* positions of images; those of text are plain */
+        { "ntk", QR_ROPE_SCALING_NTK },
     };
     const char *name = "default";
     enum qr_json_state state;
@@ -63,6 +64,8 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
             qr_json_str(s->dict, "config.json: RoPE parameters", "type", &name, &state, s->h->err));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(name, types[i].name) == 0) {
+            if (types[i].scaling == QR_ROPE_SCALING_NTK && !s->h->arch->hf_ntk_rope)
+                break;
             *out = types[i].scaling;
             if (*out == QR_ROPE_SCALING_YARN && s->h->arch->hf_yarn_is_longrope)
                 *out = QR_ROPE_SCALING_LONGROPE;
@@ -249,6 +252,7 @@ static quire_status read_scaling(const struct rope_source *s, struct qr_rope_con
 {
     switch (r->scaling) {
     case QR_ROPE_SCALING_LINEAR:
+    case QR_ROPE_SCALING_NTK:
         return require_f64(s, "factor", &r->factor);
     case QR_ROPE_SCALING_DYNAMIC:
         return read_dynamic(s, r);

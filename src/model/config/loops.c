@@ -29,10 +29,28 @@ static quire_status repeat_layers(struct qr_model_config *cfg, uint32_t n_loops,
     return QUIRE_OK;
 }
 
+/* Layers may have weights by group and by layer of a group; one of each is supported. */
+static quire_status read_one_layer(const struct qr_hf_source *h)
+{
+    static const char *const keys[] = { "num_hidden_groups", "inner_group_num" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        uint32_t n = 1;
+        bool has;
+        QR_TRY(qr_hf_u32_opt(h, keys[i], &n, &has));
+        if (n != 1)
+            return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                           "config.json: %s is %u; only 1 is supported", keys[i], n);
+    }
+    h->cfg->loop_layers = h->cfg->n_layers > 1 ? 1 : 0;
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_loops(const struct qr_hf_source *h)
 {
     uint32_t n = 1;
     bool has, skip;
+    if (h->arch->one_layer)
+        return read_one_layer(h);
     if (!h->arch->loops)
         return QUIRE_OK;
     QR_TRY(qr_hf_u32_opt(h, "num_loops", &n, &has));

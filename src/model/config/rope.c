@@ -71,11 +71,16 @@ void qr_rope_inv_freq(const struct qr_rope_config *r, uint64_t seq_len, float *i
     double theta = r->theta;
     if (r->scaling == QR_ROPE_SCALING_DYNAMIC && beyond)
         theta *= pow(r->factor * length / context - (r->factor - 1), r->dim / (r->dim - 2.0));
+    if (r->scaling == QR_ROPE_SCALING_NTK)
+        theta *= r->factor;
     for (uint32_t i = 0; i < r->dim / 2; i++) {
         const float power = base_power(theta, i, r->dim);
         switch (r->scaling) {
         case QR_ROPE_SCALING_LINEAR:
             inv_freq[i] = 1.0f / power / (float)r->factor;
+            break;
+        case QR_ROPE_SCALING_NTK:
+            inv_freq[i] = 1.0f / power / (float)pow(r->factor, 2.0 / r->dim);
             break;
         case QR_ROPE_SCALING_LLAMA3:
             inv_freq[i] = llama3(r, 1.0f / power);

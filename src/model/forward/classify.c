@@ -39,6 +39,18 @@ static void project(const struct qr_step *s, enum qr_weight_role w, enum qr_weig
     quire_team_barrier(team);
 }
 
+/* The function behind the pooler or the dense layer of the head. */
+static void activate(const struct quire_model *m, float *x, size_t n)
+{
+    if (m->config->class_head == QR_CLASS_DENSE_GELU)
+        m->kernels->gelu_erf_mul(x, NULL, n);
+    else if (m->config->class_head == QR_CLASS_DENSE_RELU)
+        for (size_t i = 0; i < n; i++)
+            x[i] = x[i] > 0 ? x[i] : 0;
+    else
+        m->kernels->soft_cap(x, 1, n); /* tanh */
+}
+
 /* Dense layer of the head and what follows it; returns the input of the output matrix, of which the
  * rows [begin, end) are complete. */
 static const float *run_dense(const struct qr_step *s, size_t begin, size_t end,
@@ -53,6 +65,8 @@ static const float *run_dense(const struct qr_step *s, size_t begin, size_t end,
         project(s, QR_W_POOLER, QR_W_POOLER_BIAS, ctx->head_in, mid, team);
         break;
     case QR_CLASS_DENSE:
+    case QR_CLASS_DENSE_RELU:
+    case QR_CLASS_DENSE_GELU:
         project(s, QR_W_CLASS_DENSE, QR_W_CLASS_DENSE_BIAS, ctx->head_in, mid, team);
         break;
     case QR_CLASS_MASKED:
@@ -67,7 +81,7 @@ static const float *run_dense(const struct qr_step *s, size_t begin, size_t end,
         return ctx->head_in;
     }
     for (size_t i = begin; i < end; i++)
-        m->kernels->soft_cap(mid + i * width, 1, width); /* tanh */
+        activate(m, mid + i * width, width);
     return mid;
 }
 

@@ -20,6 +20,7 @@
 #include "model/forward/ngram.h"
 #include "model/forward/norm.h"
 #include "model/forward/per_layer_embedding.h"
+#include "model/forward/projection.h"
 #include "model/forward/shared_block.h"
 #include "model/forward/thread_state.h"
 #include <math.h>
@@ -30,10 +31,9 @@ static void add_table_row(const struct qr_step *s, const struct qr_packed *table
                           size_t r, float *x)
 {
     struct quire_context *ctx = s->ctx;
-    const size_t width = ctx->model->config->hidden_size;
-    float *row = ctx->h + r * width;
+    float *row = ctx->h + r * table->k;
     qr_packed_unpack_row(table, index, row);
-    ctx->model->kernels->add(x, row, width);
+    ctx->model->kernels->add(x, row, table->k);
 }
 
 /* The caller's embedding of row r; NULL: the one of its token id. Models with per-layer embeddings,
@@ -53,6 +53,21 @@ static void embed_token(const struct qr_step *s, size_t r, float *x)
     qr_adapter_embed(s, r, token, x);
 }
 
+/* x = EMBD_PROJ e + bias for all rows; e are the embeddings in ctx->sub. Starts and ends with a
+ * barrier. */
+static void project_embeddings(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct qr_model_layer *global = &s->ctx->model->global;
+    const struct qr_packed *matrix = global->mat[QR_W_EMBD_PROJ];
+    const struct qr_projection p = { matrix, global->vec[QR_W_EMBD_PROJ_BIAS], s->ctx->x,
+                                     QR_NO_ADAPTER_SITE };
+    struct qr_act act;
+    quire_team_barrier(team);
+    qr_convert_input(s, &act, &matrix, 1, s->ctx->sub, s->n_tokens, team);
+    qr_project(s, &act, &p, 1, team);
+    quire_team_barrier(team);
+}
+
 static void embed(const struct qr_step *s, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
@@ -61,18 +76,20 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
     const struct qr_packed *positions = m->global.mat[s->stack.positions],
                            *types = m->global.mat[QR_W_TYPE_EMBD];
     const int32_t *type_ids = s->encode ? s->encode->token_type_ids : NULL;
+    const size_t width = qr_embedding_size(c);
+    float *rows = c->embedding_size ? ctx->sub : ctx->x;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *x = ctx->x + r * c->hidden_size;
+        float *x = rows + r * width;
         const float *given = given_embedding(s, r);
         if (given)
-            memcpy(x, given, c->hidden_size * sizeof *x);
+            memcpy(x, given, width * sizeof *x);
         else
             embed_token(s, r, x);
         if (c->embedding_scale != 1)
-            m->kernels->scale(x, c->embedding_scale, c->hidden_size);
-        for (size_t j = 0; c->embedding_affine && j < c->hidden_size; j++)
+            m->kernels->scale(x, c->embedding_scale, width);
+        for (size_t j = 0; c->embedding_affine && j < width; j++)
             x[j] = (x[j] + m->global.vec[QR_W_EMBD_SHIFT][j]) * m->global.vec[QR_W_EMBD_SCALE][j];
         if (types)
             add_table_row(s, types, type_ids ? (size_t)type_ids[r] : 0, r, x);
@@ -85,8 +102,10 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
         qr_compress_rope_row(s, r);
     }
     if (c->embedding_norm)
-        qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, ctx->x, ctx->x,
-                     c->hidden_size, begin, end);
+        qr_norm_rows(s, &m->global, s->stack.embd_norm, s->stack.embd_norm_bias, rows, rows, width,
+                     begin, end);
+    if (c->embedding_size)
+        project_embeddings(s, team);
     if (ctx->embedding)
         memcpy(ctx->embedding + begin * c->hidden_size, ctx->x + begin * c->hidden_size,
                (end - begin) * c->hidden_size * sizeof *ctx->x);

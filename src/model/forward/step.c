@@ -161,9 +161,10 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
     if (qr_model_needs_ids(c) && (!a->token_ids || a->embedding_rows))
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.%s: '%s' has %s, which need token ids",
                        a->embedding_rows ? "embedding_rows" : "embeddings", c->arch,
-                       c->ple.dim      ? "embeddings per layer"
-                       : c->ngram.size ? "embeddings of n-grams"
-                                       : "experts by token");
+                       c->ple.dim          ? "embeddings per layer"
+                       : c->ngram.size     ? "embeddings of n-grams"
+                       : c->embedding_size ? "embeddings of another size"
+                                           : "experts by token");
     for (uint32_t r = 0; (a->token_ids || !a->embeddings) && r < s->n_tokens; r++) {
         if (a->embedding_rows && a->embedding_rows[r])
             continue;

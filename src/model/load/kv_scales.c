@@ -101,14 +101,14 @@ static quire_status compute_fingerprint(struct quire_model *m, struct quire_erro
     /* GCOVR_EXCL_BR_LINE: models have embeddings of at least one token */
     if (!embedding || !c->vocab_size)
         return QUIRE_OK;
-    float *row = qr_alloc(m->allocator, c->hidden_size, sizeof *row);
+    float *row = qr_alloc(m->allocator, embedding->k, sizeof *row);
     if (!row)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for an embedding row");
     for (uint64_t i = 0; i < ROWS; i++) {
         qr_packed_unpack_row(embedding, (size_t)(i * (c->vocab_size - 1) / (ROWS - 1)), row);
-        m->fingerprint = qr_fnv1a(m->fingerprint, row, c->hidden_size * sizeof *row);
+        m->fingerprint = qr_fnv1a(m->fingerprint, row, embedding->k * sizeof *row);
     }
-    qr_free(m->allocator, row, c->hidden_size, sizeof *row);
+    qr_free(m->allocator, row, embedding->k, sizeof *row);
     return QUIRE_OK;
 }
 

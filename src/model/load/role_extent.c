@@ -90,6 +90,8 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return c->vocab_size;
     case HIDDEN:
         return c->hidden_size;
+    case EMBEDDING:
+        return qr_embedding_size(c);
     case Q_ROWS:
         return q;
     case K_ROWS:

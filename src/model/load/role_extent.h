@@ -9,6 +9,7 @@ enum qr_role_extent {
     NONE,
     VOCAB,
     HIDDEN,
+    EMBEDDING,
     Q_ROWS,
     K_ROWS,
     V_ROWS,

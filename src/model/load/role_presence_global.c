@@ -9,7 +9,7 @@ static enum qr_presence required_if(bool condition) { return condition ? QR_REQU
 static enum qr_presence class_presence(const struct qr_model_config *c, enum qr_weight_role role)
 {
     const bool dense = role == QR_W_CLASS_DENSE || role == QR_W_CLASS_DENSE_BIAS;
-    if (c->class_head == QR_CLASS_NONE || (dense && c->class_head != QR_CLASS_DENSE))
+    if (c->class_head == QR_CLASS_NONE || (dense && !qr_class_head_has_dense(c->class_head)))
         return QR_ABSENT;
     return qr_role_is_matrix(role) ? QR_REQUIRED : QR_OPTIONAL;
 }
@@ -29,6 +29,10 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     case QR_W_EMBD_SHIFT:
     case QR_W_EMBD_SCALE:
         return required_if(c->embedding_affine);
+    case QR_W_EMBD_PROJ:
+        return required_if(c->embedding_size != 0);
+    case QR_W_EMBD_PROJ_BIAS:
+        return c->embedding_size ? QR_OPTIONAL : QR_ABSENT;
     case QR_W_POS_EMBD:
         return required_if(c->learned_positions);
     case QR_W_ENC_POS_EMBD:

@@ -14,7 +14,8 @@ static const struct {
 } prefixes[] = {
     { "", "" },         { "", "language_model." }, { "model.", "model.language_model." },
     { "model.", "" },   { "transformer.", "" },    { "bert.", "" },
-    { "roberta.", "" },
+    { "roberta.", "" }, { "distilbert.", "" },     { "mpnet.", "" },
+    { "electra.", "" }, { "albert.", "" },         { "new.", "" },
 };
 
 static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
