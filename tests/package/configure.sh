@@ -7,9 +7,9 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 failed=0
 # To CMake an empty path of a library or program is one that was searched for and not found.
-for option in QUIRE_cmocka_LIBRARY= QUIRE_PYTHON3= QUIRE_WITH_TEXT=OFF QUIRE_BUILD_CHAT=OFF QUIRE_BUILD_BENCH=OFF; do
+for option in QUIRE_cmocka_LIBRARY= QUIRE_WITH_TEXT=OFF QUIRE_BUILD_BENCH=OFF; do
     rm -rf "$scratch/build"
-    if ! cmake -S "$source_dir" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release "-D$option" >"$scratch/log" 2>&1; then
+    if ! cmake -G Ninja -S "$source_dir" -B "$scratch/build" -DCMAKE_BUILD_TYPE=Release "-D$option" >"$scratch/log" 2>&1; then
         cat "$scratch/log"
         echo "FAILED: cmake -D$option"
         failed=1

@@ -99,8 +99,10 @@ static bool make_problem(struct problem *p, enum qr_weight_type type, size_t m, 
     p->bias = malloc(n * sizeof *p->bias);
     p->want = malloc(m * n * sizeof *p->want);
     p->size = malloc(m * n * sizeof *p->size);
-    const unsigned views = qr_linear_act_forms(p->theirs, QUIRE_COMPUTE_NATIVE, best(), 1) |
-                           qr_linear_act_forms(p->ours, QUIRE_COMPUTE_NATIVE, best(), 1);
+    unsigned views = qr_linear_act_forms(p->theirs, QUIRE_COMPUTE_NATIVE, best(), 1);
+    for (int i = 0; qr_level_name(i); i++) /* which other levels than the best read as well */
+        if (qr_level_table(i))
+            views |= qr_linear_act_forms(p->ours, QUIRE_COMPUTE_NATIVE, qr_level_table(i), 1);
     assert_true(qr_act_bytes(views, m, k, &bytes));
     p->act_memory = aligned_alloc(64, bytes + 64);
     assert_true(p->raw && p->w && p->x && p->bias && p->want && p->size && p->act_memory);
