@@ -38,6 +38,7 @@ static void copy_settings(struct quire_tokenizer *t, const struct qr_vocab_spec 
     t->keep_leading_space = spec->keep_leading_space;
     t->keep_trailing_space = spec->keep_trailing_space;
     t->strip_white_space = spec->strip_white_space;
+    t->trim_white_space = spec->trim_white_space;
     t->fuse_unk = spec->fuse_unk;
     t->prepend_scheme = spec->prepend_scheme;
     t->strip_prepended_space = spec->strip_prepended_space;

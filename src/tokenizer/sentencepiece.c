@@ -161,6 +161,24 @@ static quire_status remove_extra_whitespaces(struct qr_encoder *e, const uint8_t
     return QUIRE_OK;
 }
 
+/* Leaves out white space at both ends. */
+static void trim(const uint8_t **text, size_t *n)
+{
+    const uint8_t *s = *text;
+    size_t begin = *n, end = 0; /* of what stays */
+    for (size_t i = 0, size; i < *n; i += size) {
+        uint32_t cp = 0;
+        (void)qr_utf8_next_final(s + i, *n - i, &cp); /* well-formed */
+        size = qr_utf8_len(s[i]);
+        if (qr_is_white_space(cp))
+            continue;
+        begin = begin < i ? begin : i;
+        end = i + size;
+    }
+    *text = s + (end ? begin : 0);
+    *n = end ? end - begin : 0;
+}
+
 quire_status qr_encode_bpe_piece(struct qr_encoder *e, const uint8_t *s, size_t n)
 {
     return encode_bpe(e, s, n, false);
@@ -170,6 +188,8 @@ quire_status qr_encode_sentencepiece(struct qr_encoder *e, const uint8_t *text, 
                                      bool at_start)
 {
     const struct quire_tokenizer *t = e->t;
+    if (t->trim_white_space)
+        trim(&text, &n);
     if (t->nfc)
         QR_TRY(qr_normalize_nfc(e, &text, &n));
     if (t->charsmap)

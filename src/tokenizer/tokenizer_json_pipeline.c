@@ -96,7 +96,8 @@ static bool is_unigram_normalizer(const char *type, const struct qr_json *step)
            (strcmp(type, "Replace") == 0 && is_collapse(step));
 }
 
-/* The steps of converted SentencePiece models. The map comes first, as in encoding. */
+/* The steps of converted SentencePiece models. The map comes first, as in encoding, or (DeBERTa)
+ * behind a Strip of both ends. */
 static quire_status read_unigram_normalizer(struct pipeline *p, const struct qr_json *step,
                                             const char *type)
 {
@@ -110,8 +111,10 @@ static quire_status read_unigram_normalizer(struct pipeline *p, const struct qr_
         return get_bool(p, step, "strip_right", &p->strips_right);
     }
     const struct qr_json *map = qr_json_get(step, "precompiled_charsmap");
-    if (p->spec->charsmap || p->spec->nfc || p->strips_right || p->collapses)
+    if (p->spec->charsmap || p->spec->nfc || p->strips_left != p->strips_right || p->collapses)
         return unsupported(p, "normalizer Precompiled", "after another step");
+    p->spec->trim_white_space = p->strips_left;
+    p->strips_left = p->strips_right = false;
     if (!map || qr_json_is_null(map))
         return QUIRE_OK;
     if (!qr_json_is_string(map))

@@ -87,6 +87,7 @@ struct qr_vocab_spec {
     bool remove_extra_whitespaces; /* no leading, trailing or repeated spaces */
     bool keep_leading_space, keep_trailing_space; /* one of them stays then */
     bool strip_white_space;  /* those at the beginning and end may be white space of all kinds */
+    bool trim_white_space;   /* UNIGRAM: that of all kinds at both ends, before the normalizer */
     bool fuse_unk;           /* consecutive unknown characters give one unknown token */
     const uint8_t *charsmap; /* UNIGRAM: normalizer (charsmap.h); NULL = none */
     size_t charsmap_size;
@@ -173,7 +174,7 @@ struct quire_tokenizer {
     enum qr_vocab_kind kind;
     bool merge_by_score, ignore_merges, nfc, split_at_spaces, split_at_white_space,
         remove_extra_whitespaces, keep_leading_space, keep_trailing_space, strip_white_space,
-        fuse_unk, strip_prepended_space;
+        trim_white_space, fuse_unk, strip_prepended_space;
     bool clean_text, isolate_cjk, strip_accents, lowercase, split_words;
     bool tokens_cross_spaces; /* a token has a space after another character */
     enum qr_prepend_scheme prepend_scheme;

@@ -333,9 +333,12 @@ static void json_files(void **state)
         "{" VOCAB "," ADDED "," END "," METASPACE ",\"normalizer\":{\"type\":\"Sequence\","
         "\"normalizers\":[{\"type\":\"Precompiled\",\"precompiled_charsmap\":\"%s\"},"
         "{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true},{\"type\":\"Replace\","
-        "\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"\u2581\"}]}}"
+        "\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"\u2581\"}]}}",
+        "{" VOCAB "," ADDED "," END "," METASPACE ",\"normalizer\":{\"type\":\"Sequence\","
+        "\"normalizers\":[{\"type\":\"Strip\"},{\"type\":\"Precompiled\",\"precompiled_charsmap\":"
+        "\"%s\"},{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\" \"}]}}"
     };
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         snprintf(json, sizeof json, forms[i], base64);
         struct quire_tokenizer *t = open_json(json, QUIRE_OK, NULL);
         assert_ids(encode(t, "  A\tb  b ", QUIRE_ENCODE_ADD_EOS), 5, 2, 4, 2, 4, 1);
