@@ -142,17 +142,19 @@ quire_status quire_attention_check(const struct quire_plan *plan,
     return qr_attention_check_args(plan, plan->n_tokens, args, &extents, err);
 }
 
-void qr_attention_part_selected(struct quire_plan *plan, const struct quire_attention_args *args,
-                                const struct qr_key_selection *selection,
-                                const struct quire_team *team)
+void qr_attention_part_with(struct quire_plan *plan, const struct quire_attention_args *args,
+                            const struct qr_key_selection *selection,
+                            const struct qr_score_bias *bias, const struct quire_team *team)
 {
     QR_FP_SCOPE;
     struct qr_plan_group *g = &plan->groups[args->group];
     if (team->rank < plan->n_threads) {
         struct quire_attention_config own;
-        struct qr_attention_call call = {
-            .plan = plan, .group = g, .args = resolve(plan, args, &own), .selection = selection
-        };
+        struct qr_attention_call call = { .plan = plan,
+                                          .group = g,
+                                          .args = resolve(plan, args, &own),
+                                          .selection = selection,
+                                          .score_bias = bias };
         size_t bytes;
         call.config = call.args.config;
         call.kernels = &g->kernels[call.config->compute];
@@ -176,7 +178,7 @@ void qr_attention_part_selected(struct quire_plan *plan, const struct quire_atte
 void quire_attention_part(struct quire_plan *plan, const struct quire_attention_args *args,
                           const struct quire_team *team)
 {
-    qr_attention_part_selected(plan, args, NULL, team);
+    qr_attention_part_with(plan, args, NULL, NULL, team);
 }
 
 struct job {

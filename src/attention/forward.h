@@ -3,6 +3,7 @@
 #ifndef QR_ATTENTION_FORWARD_H
 #define QR_ATTENTION_FORWARD_H
 #include "attention/key_selection.h"
+#include "attention/score_bias.h"
 #include "attention/tensor.h"
 #include <quire/attention.h>
 
@@ -16,10 +17,10 @@ quire_status qr_attention_check_args(const struct quire_plan *plan, size_t n_tok
                                      const struct quire_attention_args *args,
                                      struct qr_attention_extents *extents, struct quire_error *err);
 
-/* quire_attention_part with a selection; NULL: all keys. Both give the same bits where a selection
- * has every visible key. */
-void qr_attention_part_selected(struct quire_plan *plan, const struct quire_attention_args *args,
-                                const struct qr_key_selection *selection,
-                                const struct quire_team *team);
+/* quire_attention_part with a selection (NULL: all keys) and a bias of scores (NULL: none). Both
+ * functions give the same bits where a selection has every visible key. */
+void qr_attention_part_with(struct quire_plan *plan, const struct quire_attention_args *args,
+                            const struct qr_key_selection *selection,
+                            const struct qr_score_bias *bias, const struct quire_team *team);
 
 #endif

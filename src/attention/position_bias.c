@@ -63,6 +63,8 @@ static const float *chain_row(const struct qr_tile_ctx *ctx, uint32_t i, uint32_
 {
     const struct qr_thread_scratch *s = ctx->scratch;
     float *out = s->bias + (size_t)i * TILE;
+    if (ctx->call->score_bias)
+        return s->relative[r] + key;
     if (ctx->config->relative_bias)
         return relative_row(s->relative[r], ctx->config->relative_range, (int64_t)key - s->pos[r],
                             out);
@@ -75,8 +77,9 @@ void qr_position_bias_fill(const struct qr_tile_ctx *ctx, uint32_t key, uint32_t
 {
     const struct quire_attention_config *c = ctx->config;
     const struct qr_thread_scratch *s = ctx->scratch;
+    const bool rows = c->relative_bias || ctx->call->score_bias;
     bool branches = false;
-    if (!c->alibi_slopes && !c->relative_bias)
+    if (!c->alibi_slopes && !rows)
         return;
     for (uint32_t i = 0; i < (uint32_t)a->n_rows; i++) {
         const uint32_t r = first + i;
@@ -87,11 +90,11 @@ void qr_position_bias_fill(const struct qr_tile_ctx *ctx, uint32_t key, uint32_t
         if (branch) {
             branch_row(ctx, r, key, s->bias + (size_t)i * TILE);
             s->bias_rows[i] = s->bias + (size_t)i * TILE;
-        } else if (c->relative_bias || ctx->tree) {
+        } else if (rows || ctx->tree) {
             s->bias_rows[i] = chain_row(ctx, i, r, key);
         }
     }
     a->slope = c->alibi_slopes ? s->call_slope : NULL;
     a->distance = s->distance;
-    a->bias = c->relative_bias || branches ? s->bias_rows : NULL;
+    a->bias = rows || branches ? s->bias_rows : NULL;
 }

@@ -5,6 +5,7 @@
 #include "attention/convert.h"
 #include "attention/key_selection.h"
 #include "attention/mask.h"
+#include "attention/score_bias.h"
 #include "attention/sparse.h"
 #include <string.h>
 
@@ -113,6 +114,9 @@ void qr_query_rows_load(struct qr_tile_ctx *ctx)
                                      ctx->item->kv_head, c->n_kv_heads);
         if (c->alibi_slopes)
             s->slope[r] = c->alibi_slopes[head];
+        if (ctx->call->score_bias)
+            s->relative[r] = qr_score_bias_row(ctx->call->score_bias, ctx->seq->first_token + token,
+                                               head, c->n_heads);
         if (c->relative_bias)
             s->relative[r] = c->relative_bias + head * qr_attention_relative_row(c);
     }

@@ -188,7 +188,7 @@ struct qr_thread_scratch {
     bool *branch;              /* [rows] of a tree: positions do not follow from slots */
     uint32_t *lo, *hi, *pos;   /* [rows] visible key range and position of a row */
     const uint64_t **selected; /* [rows] keys selected for a row, with a selection */
-    const float **relative;    /* [rows] relative bias of the row's head */
+    const float **relative;    /* [rows] relative bias of the row's head, or the row's score bias */
     const float **bias_rows;   /* [call rows] rows of 64 values */
     float *bias;               /* [call rows][64] rows that do not lie in the relative bias */
     float *s;                  /* [call rows][64] */
@@ -262,6 +262,7 @@ struct qr_partitioner {
 /* ---- execution */
 
 struct qr_key_selection;
+struct qr_score_bias;
 
 /* One layer's attention call on one team member. */
 struct qr_attention_call {
@@ -271,6 +272,7 @@ struct qr_attention_call {
     const struct qr_attention_kernels *kernels;
     struct quire_attention_args args;         /* strides filled in */
     const struct qr_key_selection *selection; /* NULL: no token selection */
+    const struct qr_score_bias *score_bias;   /* NULL: none */
     struct qr_thread_scratch scratch;
 };
 

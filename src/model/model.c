@@ -6,6 +6,7 @@
 #include "base/struct_size.h"
 #include "kernels/dispatch.h"
 #include "linear/onednn_shim.h"
+#include "model/distance_weights.h"
 #include "model/ffn_act.h"
 #include "model/groups.h"
 #include "model/load/kv_scales.h"
@@ -51,6 +52,7 @@ static void destroy(struct quire_model *m)
         m->global.mat[QR_W_TOKEN_EMBD] = m->global.mat[QR_W_OUTPUT] = NULL;
         __atomic_fetch_sub(&m->base->n_heads, 1, __ATOMIC_ACQ_REL);
     }
+    qr_model_drop_distances(m);
     qr_model_unload(m);
     qr_onednn_destroy(m->onednn);
     qr_model_free_groups(m);
@@ -109,6 +111,7 @@ static quire_status open_model(struct quire_model *m, const struct quire_model_p
     QR_TRY(qr_model_group_layers(m, err));
     QR_TRY(qr_model_prepare_recurrent(m, err));
     QR_TRY(qr_model_prepare_ffn_act(m, err));
+    QR_TRY(qr_model_prepare_distances(m, err));
     QR_TRY(qr_model_place_states(m, p->flags & QUIRE_MODEL_BF16_STATES, err));
     if (!p->mtp_of) /* a checkpoint has none for its heads */
         QR_TRY(qr_kv_scales_load(m, err));

@@ -66,6 +66,7 @@ class BertLike(Encoder):
     embeddings, layers, layer, prefix = EMBEDDINGS, "encoder.layer.%d.", BERT_LAYER, ""
     width, n_types, first_position, pooler, projection = HIDDEN, 2, 0, None, None
     activation, head, lm, relative, gated, rope, ntk = staticmethod(gelu), None, None, None, False, False, False
+    positions = True
 
     def __init__(self, name, **options):
         super().__init__(len(name))
@@ -74,7 +75,7 @@ class BertLike(Encoder):
             setattr(self, key, value)
         w, e = self.w, self.embeddings
         w.add(f"{self.prefix}{e['words']}.weight", "token_embd.weight", [VOCAB, self.width], 0, 1)
-        if not self.rope:
+        if self.positions and not self.rope:
             w.add(f"{self.prefix}{e['positions']}.weight", "position_embd.weight", [POSITIONS, self.width], 0, 1)
         if self.n_types:
             w.add(f"{self.prefix}{e['types']}.weight", "token_types.weight", [self.n_types, self.width], 0, 1)
@@ -117,18 +118,22 @@ class BertLike(Encoder):
 
     # ---- The forward pass
 
+    def score(self, _hf, h, i, j, q, k):
+        """Of head h of the query at i and the key at j."""
+        table = self.w.matrix(f"{self.prefix}{self.relative}.weight") if self.relative else None
+        return sum(map(operator.mul, q, k)) / math.sqrt(HEAD) + (table[bucket(j - i)][h] if table else 0)
+
     def attention(self, hf, xs):
         rows = {part: [[y[h:h + HEAD] for h in range(0, HIDDEN, HEAD)]
                        for y in (self.project(f"{hf}{self.layer[part]}", x) for x in xs)] for part in "qkv"}
         if self.rope:
             for part in "qk":
                 rows[part] = [[rotate(x, i, self.ntk) for x in heads] for i, heads in enumerate(rows[part])]
-        table, out = self.w.matrix(f"{self.prefix}{self.relative}.weight") if self.relative else None, []
+        out = []
         for i, q in enumerate(rows["q"]):
             row = []
             for h in range(HEADS):
-                scores = [sum(map(operator.mul, q[h], k[h])) / math.sqrt(HEAD)
-                          + (table[bucket(j - i)][h] if table else 0) for j, k in enumerate(rows["k"])]
+                scores = [self.score(hf, h, i, j, q[h], k[h]) for j, k in enumerate(rows["k"])]
                 top = max(scores)
                 p = [math.exp(s - top) for s in scores]
                 total = sum(p)
@@ -167,7 +172,7 @@ class BertLike(Encoder):
             xs = [self.norm(add(y, self.feed_forward(hf, y)), f"{hf}{self.layer['ffn_norm']}") for y in ys]
         return xs
 
-    def score(self, x):
+    def labels(self, x):
         dense, out, function = self.head
         return self.project(out, [function(v) for v in self.project(dense or f"{self.prefix}{self.pooler}", x)])
 
@@ -190,7 +195,7 @@ class BertLike(Encoder):
                 pooled = [math.tanh(v) for v in self.project(f"{self.prefix}{self.pooler}", xs[0])]
                 golden[f"pooler.{n}"] = ("F32", [HIDDEN], pack_f32(pooled))
             if self.head:
-                golden[f"scores.{n}"] = ("F32", [LABELS], pack_f32(self.score(xs[0])))
+                golden[f"scores.{n}"] = ("F32", [LABELS], pack_f32(self.labels(xs[0])))
             if self.lm:
                 golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(pack_f32(self.logits(x)) for x in xs))
         return golden
@@ -268,6 +273,56 @@ class Albert(BertLike):
                 "down_scale_factor": 1, "gap_size": 0, "net_structure_type": 0, "num_memory_blocks": 0}
 
 
+class Deberta(BertLike):
+    """`buckets`: 0, or the number of rows of the table in each direction, which distances up to `most` share; `terms`:
+    of the scores."""
+    layer = {**BERT_LAYER, "q": "attention.self.query_proj", "k": "attention.self.key_proj",
+             "v": "attention.self.value_proj"}
+    n_types, positions, eps = 0, False, 1e-7
+    buckets, most, terms, table_norm, terms_text = 16, POSITIONS, ("c2p", "p2c"), True, "p2c|c2p"
+
+    def __init__(self, name, **options):
+        super().__init__(name, **options)
+        self.w.add(f"{self.prefix}encoder.rel_embeddings.weight", "", [2 * self.span(), HIDDEN], 0, 1)
+        if self.table_norm:
+            self.add_norm(f"{self.prefix}encoder.LayerNorm", "")
+        self.projected = {}
+
+    def span(self):
+        return self.buckets or self.most
+
+    def row(self, distance):
+        middle, n = self.buckets // 2, abs(distance)
+        if self.buckets and n > middle:
+            n = middle + math.ceil(math.log(n / middle) / math.log((self.most - 1) / middle) * (middle - 1) - 1e-9)
+        return min(max(self.span() + (n if distance > 0 else -n), 0), 2 * self.span() - 1)
+
+    def table(self, name):
+        """The embeddings of distances through the projection `name`, as heads."""
+        if name not in self.projected:
+            rows = self.w.matrix(f"{self.prefix}encoder.rel_embeddings.weight")
+            if self.table_norm:
+                rows = [self.norm(x, f"{self.prefix}encoder.LayerNorm") for x in rows]
+            self.projected[name] = [[y[h:h + HEAD] for h in range(0, HIDDEN, HEAD)]
+                                    for y in (self.project(name, x) for x in rows)]
+        return self.projected[name]
+
+    def score(self, hf, h, i, j, q, k):
+        total, row = sum(map(operator.mul, q, k)), self.row(i - j)
+        if "c2p" in self.terms:
+            total += sum(map(operator.mul, q, self.table(f"{hf}{self.layer['k']}")[row][h]))
+        if "p2c" in self.terms:
+            total += sum(map(operator.mul, k, self.table(f"{hf}{self.layer['q']}")[row][h]))
+        return total / math.sqrt(HEAD * (1 + len(self.terms)))
+
+    def config(self):
+        return {**super().config(), "model_type": "deberta-v2", "relative_attention": True, "share_att_key": True,
+                "position_biased_input": False, "pos_att_type": self.terms_text, "type_vocab_size": 0,
+                "position_buckets": self.buckets or -1, "max_relative_positions": -1, "hidden_act": "gelu",
+                "norm_rel_ebd": "layer_norm" if self.table_norm else "none", "layer_norm_eps": self.eps,
+                "pooler_dropout": 0, "pooler_hidden_act": "gelu", "pooler_hidden_size": HIDDEN}
+
+
 class Gte(BertLike):
     layer = {"q": "attention.q_proj", "k": "attention.k_proj", "v": "attention.v_proj", "o": "attention.o_proj",
              "attn_norm": "attn_ln", "up": "mlp.up", "gate": "mlp.gate", "down": "mlp.down_proj", "ffn_norm": "mlp_ln"}
@@ -307,6 +362,10 @@ def models():
                   head=("classifier.dense", "classifier.out_proj", gelu))
     yield Albert("albert")
     yield Albert("albert classifier", prefix="albert.", head=(None, "classifier", math.tanh))
+    yield Deberta("deberta")
+    yield Deberta("deberta classifier", prefix="deberta.", terms=("c2p",), terms_text=["c2p"],
+                  head=("pooler.dense", "classifier", gelu))
+    yield Deberta("deberta keys", prefix="deberta.", terms=("p2c",), terms_text="p2c", buckets=0, table_norm=False)
     yield Gte("gte", ntk=True)
     yield Gte("gte classifier", prefix="new.", packed=False, n_types=2, pooler="pooler.dense",
               head=(None, "classifier", math.tanh))
@@ -328,6 +387,12 @@ REFUSED = [
     (Gte, "logn_attention_scale", True), (Gte, "position_embedding_type", "absolute"),
     (Gte, "layer_norm_type", "rms_norm"), (Gte, "rope_scaling", {"type": "ntk", "factor": 0}),
     (Gte, "rope_scaling", {"type": "ntk"}), (Gte, "rope_scaling", {"type": "ntk", "factor": 2, "mixed_b": 0.5}),
+    (Deberta, "relative_attention", False), (Deberta, "position_biased_input", True),
+    (Deberta, "share_att_key", False), (Deberta, "pos_att_type", "c2p|p2p"), (Deberta, "pos_att_type", [1]),
+    (Deberta, "pos_att_type", 1), (Deberta, "position_buckets", 2), (Deberta, "position_buckets", 513),
+    (Deberta, "position_buckets", 1.5), (Deberta, "norm_rel_ebd", "batch"), (Deberta, "conv_kernel_size", 3),
+    (Deberta, "pooler_hidden_act", "tanh"), (Deberta, "num_key_value_heads", 2),
+    (Deberta, "max_position_embeddings", 1 << 21),
     (MPNet, "relative_attention_num_buckets", 0), (MPNet, "rope_scaling", {"type": "ntk", "factor": 2}),
 ]
 

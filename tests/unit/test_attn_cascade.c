@@ -259,8 +259,8 @@ static float *attend(const struct forest *f, struct quire_plan *plan, struct qui
     }
     for (int layer = 0; layer < 2; layer++) /* the call resets its counters */
         if (f->selected)
-            qr_attention_part_selected(plan, &args, &f->selection,
-                                       &(struct quire_team){ .size = 1 });
+            qr_attention_part_with(plan, &args, &f->selection, NULL,
+                                   &(struct quire_team){ .size = 1 });
         else
             must(quire_attention_forward(plan, &args, threads, &err));
     return out;

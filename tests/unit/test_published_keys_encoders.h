@@ -3,7 +3,8 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_ENCODERS_H
 #define QR_TEST_PUBLISHED_KEYS_ENCODERS_H
 
-/* DistilBERT, all-mpnet-base-v2, ms-marco-electra-base, ALBERT base v2, gte-multilingual-base */
+/* DistilBERT, all-mpnet-base-v2, ms-marco-electra-base, ALBERT base v2, gte-multilingual-base,
+ * DeBERTa 3 base */
 #define PUBLISHED_ENCODERS                                                                         \
     { "distilbert",                                                                                \
       ",\"activation\":\"gelu\",\"dropout\":0.1,\"finetuning_task\":\"sst-2\",\"output_past\":"    \
@@ -18,6 +19,13 @@
                      "\"summary_activation\":\"gelu\",\"summary_last_dropout\":0.1,"               \
                      "\"summary_type\":\"first\",\"summary_use_proj\":true,"                       \
                      "\"type_vocab_size\":2" },                                                    \
+        { "deberta-v2",                                                                            \
+          ",\"attention_probs_dropout_prob\":0.1,\"hidden_act\":\"gelu\",\"hidden_dropout_prob\":" \
+          "0.1,\"layer_norm_eps\":1e-07,\"legacy\":true,\"max_relative_positions\":-1,\"norm_rel_" \
+          "ebd\":\"layer_norm\",\"pooler_dropout\":0,\"pooler_hidden_act\":\"gelu\",\"pooler_"     \
+          "hidden_size\":64,\"pos_att_type\":[\"p2c\",\"c2p\"],\"position_biased_input\":false,"   \
+          "\"position_buckets\":256,\"relative_attention\":true,\"share_att_key\":true,\"type_"    \
+          "vocab_size\":0" },                                                                      \
         { "albert", ",\"attention_probs_dropout_prob\":0,\"classifier_dropout_prob\":0.1,"         \
                     "\"down_scale_factor\":1,\"embedding_size\":32,\"gap_size\":0,\"hidden_act\":" \
                     "\"gelu_new\",\"hidden_dropout_prob\":0,\"inner_group_num\":1,"                \

@@ -105,6 +105,7 @@ struct qr_arch {
     bool embedding_projection; /* embedding_size may be less than hidden_size */
     bool skip_first_attn_norm; /* no norm before the first layer's attention */
     bool relative_bias;        /* T5 relative position bias */
+    bool disentangled;         /* disentangled attention, see qr_disentangled_config */
     float alibi_max_bias;      /* default; 0: no ALiBi */
     bool alibi_scaled;         /* slopes are multiplied by the attention scale */
     uint32_t alibi_layers;     /* models with this many layers have ALiBi, others RoPE; 0: all */

@@ -6,9 +6,10 @@
 #include "model/arch/arch.h"
 
 /* Fields of struct qr_arch. */
-#define QR_BERT_LIKE                                                                               \
-    .kind = QR_MODEL_ENCODER, .block = QR_BLOCK_POST_NORM, .learned_positions = true,              \
-    .embedding_norm = true, .hf_norm = QR_NORM_LAYER,                                              \
+#define QR_BERT_LIKE .learned_positions = true, QR_BERT_LIKE_WITHOUT_POSITIONS
+#define QR_BERT_LIKE_WITHOUT_POSITIONS                                                             \
+    .kind = QR_MODEL_ENCODER, .block = QR_BLOCK_POST_NORM, .embedding_norm = true,                 \
+    .hf_norm = QR_NORM_LAYER,                                                                      \
     .hf_bias = {                                                                                   \
         .q = true, .k = true, .v = true, .o = true, .ffn_in = true, .ffn_down = true, .norm = true \
     }

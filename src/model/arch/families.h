@@ -22,6 +22,7 @@
     X(cohere2)                                                                                     \
     X(cohere2_moe)                                                                                 \
     X(cwm)                                                                                         \
+    X(deberta)                                                                                     \
     X(deepseek)                                                                                    \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \

@@ -3,6 +3,7 @@
 #ifndef QR_MODEL_ARCH_MODEL_CONFIG_H
 #define QR_MODEL_ARCH_MODEL_CONFIG_H
 #include "base/alloc.h"
+#include "model/arch/disentangled_config.h"
 #include "model/arch/output_config.h"
 #include "model/arch/rope_config.h"
 #include "model/arch/stream_config.h"
@@ -422,7 +423,8 @@ struct qr_model_config {
     struct qr_bias_config bias;
 
     /* attention */
-    float attention_scale;   /* multiplies q.k */
+    float attention_scale; /* multiplies q.k */
+    struct qr_disentangled_config disentangled;
     float attention_softcap; /* soft cap of attention scores; 0 = off */
     float clip_qkv;          /* clamps q, k, v to [-c, c]; 0 = off */
     float alibi_max_bias;    /* slopes from 2^(-max_bias/heads); 0 = no ALiBi */

@@ -21,6 +21,9 @@ enum qr_weight_role {
     QR_W_EMBD_SCALE,
     QR_W_EMBD_PROJ, /* [hidden][embedding_size] */
     QR_W_EMBD_PROJ_BIAS,
+    QR_W_DISTANCE_EMBD, /* [2 span][hidden]; embeddings of distances, see qr_disentangled_config */
+    QR_W_DISTANCE_NORM,
+    QR_W_DISTANCE_NORM_BIAS,
     QR_W_HEAD_DENSE, /* [hidden][hidden]; masked LM head: dense, activation, norm, output */
     QR_W_HEAD_DENSE_BIAS,
     QR_W_HEAD_NORM,

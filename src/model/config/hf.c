@@ -7,6 +7,7 @@
 #include "model/config/hf_classifier.h"
 #include "model/config/hf_compress.h"
 #include "model/config/hf_conv_attention.h"
+#include "model/config/hf_disentangled.h"
 #include "model/config/hf_family.h"
 #include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
@@ -311,6 +312,7 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(read_relative_bias(h));
     QR_TRY(read_activation(h));
     QR_TRY(read_scales(h));
+    QR_TRY(qr_hf_read_disentangled(h));
     QR_TRY(qr_hf_read_family(h));
     QR_TRY(qr_hf_read_recurrent(h));
     QR_TRY(qr_hf_read_shared_blocks(h));

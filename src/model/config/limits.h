@@ -27,7 +27,8 @@ enum {
     QR_CONFIG_MAX_LABELS = 1 << 16,
     QR_CONFIG_MAX_BUCKETS = 1 << 16,
     QR_CONFIG_MAX_DISTANCE = 1 << 20,
-    QR_CONFIG_MAX_BYTES = 1 << 20 /* heap of one qr_model_config */
+    QR_CONFIG_MAX_DISTANCES = 512, /* of disentangled attention, in each direction */
+    QR_CONFIG_MAX_BYTES = 1 << 20  /* heap of one qr_model_config */
 };
 
 #endif

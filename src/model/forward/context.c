@@ -12,6 +12,7 @@
 #include "model/forward/compress.h"
 #include "model/forward/context_check.h"
 #include "model/forward/conv_attention.h"
+#include "model/forward/disentangled.h"
 #include "model/forward/encoder_cache.h"
 #include "model/forward/hyper.h"
 #include "model/forward/latent_expand.h"
@@ -290,6 +291,7 @@ static void reserve_encoder(const struct quire_model *m, struct quire_context *c
     e->seq_lens = take(c, ctx->max_seqs, 1, sizeof *e->seq_lens);
     e->slots = take(c, ctx->max_encoder_tokens, 1, sizeof *e->slots);
     e->groups = take(c, m->encoder.n_kv, 1, sizeof *e->groups);
+    qr_disentangled_reserve(m, ctx, c);
     ctx->all_rows = take(c, ctx->max_logits, 1, sizeof *ctx->all_rows);
     for (uint32_t i = 0; ctx->all_rows && i < ctx->max_logits; i++)
         ctx->all_rows[i] = i;

@@ -6,6 +6,7 @@
 #include "base/threads.h"
 #include "kv/write.h"
 #include "model/forward/conv_attention.h"
+#include "model/forward/disentangled.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/layer_latent.h"
 #include "model/forward/layer_shared_kv.h"
@@ -288,9 +289,10 @@ static void attend(const struct qr_step *s, uint32_t i, const struct quire_team 
         .q = ctx->q,
         .out = ctx->att,
     };
+    const struct qr_score_bias bias = { ctx->score_bias, ctx->score_stride };
     struct qr_key_selection selection;
-    qr_attention_part_selected(s->plan, &args,
-                               qr_index_selection(s, i, &selection) ? &selection : NULL, team);
+    qr_attention_part_with(s->plan, &args, qr_index_selection(s, i, &selection) ? &selection : NULL,
+                           ctx->score_bias ? &bias : NULL, team);
 }
 
 /* att_gate = sigmoid(att_gate) * att. Ends with a barrier. */
@@ -374,6 +376,8 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         run_all_heads(&p, team);
     if (c->layers[i].index == QR_INDEX_OWN)
         qr_index_select(s, i, src, NULL, team);
+    if (ctx->score_bias)
+        qr_disentangled_scores(s, i, team);
     attend(s, i, team);
     quire_team_barrier(team);
 }

@@ -189,8 +189,8 @@ static void attend(const struct qr_step *s, uint32_t i, const struct quire_team 
         .q = s->ctx->latent.q,
         .out = s->ctx->latent.att,
     };
-    qr_attention_part_selected(s->plan, &args,
-                               qr_index_selection(s, i, &selection) ? &selection : NULL, team);
+    qr_attention_part_with(s->plan, &args, qr_index_selection(s, i, &selection) ? &selection : NULL,
+                           NULL, team);
 }
 
 void qr_latent_attention(const struct qr_step *s, uint32_t i, const float *src,

@@ -104,7 +104,7 @@ static void attend_window(const struct qr_step *s, uint32_t i, float *lse,
                                                .q = ctx->q,
                                                .out = ctx->att,
                                                .lse = lse };
-    qr_attention_part_selected(s->plan, &args, NULL, team);
+    qr_attention_part_with(s->plan, &args, NULL, NULL, team);
     quire_team_barrier(team);
 }
 
@@ -125,7 +125,7 @@ static void attend_compressed(const struct qr_step *s, uint32_t i, const struct 
     struct qr_key_selection selection = { b->bits, b->words, 1 };
     if (l->index == QR_INDEX_OWN)
         selection = (struct qr_key_selection){ ctx->index.bits, ctx->index.words, 1 };
-    qr_attention_part_selected(s->plan, &args, &selection, team);
+    qr_attention_part_with(s->plan, &args, &selection, NULL, team);
     quire_team_barrier(team);
     const struct quire_attention_partial parts[] = { { .out = ctx->att, .lse = b->window_lse },
                                                      { .out = b->att, .lse = b->lse } };

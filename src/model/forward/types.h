@@ -236,8 +236,11 @@ struct quire_context {
     float *q;    /* [max_heads * head_dim] */
     float *narrow_q, *narrow_k; /* [heads * head_dim] with key_bias: as projected; else NULL */
     float *key_dt;              /* [max_kv_heads] with key_bias */
-    float *k, *v;    /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
-    float *att;      /* [max_heads * v_head_dim] attention output */
+    float *k, *v;      /* [max_kv_heads * head_dim or v_head_dim]; with MLA k holds latent rows */
+    float *score_bias; /* [heads][score_stride] of disentangled attention, else NULL */
+    size_t score_stride;
+    float *distance_products; /* [threads][QR_DISTANCE_TOKENS][distance_stride] of the same */
+    float *att;               /* [max_heads * v_head_dim] attention output */
     float *att_gate; /* the same: gate of the output, later the gated output; NULL without */
     float *gate;     /* [max_ffn_size] input of the down projection */
     float *gates;    /* [max_ffn_size] gates before the cutoff of sparse gates, else NULL */
@@ -272,6 +275,8 @@ struct quire_context {
 };
 
 enum {
+    /* Tokens whose products with distances a thread computes at a time (disentangled.h). */
+    QR_DISTANCE_TOKENS = 16,
     /* Rows up to which each thread keeps its own copy of the residual stream (replicated mode). A
      * step of few rows is bound by the stream of the weights; norms and activation conversion are
      * less work than a barrier, so each thread repeats them for all rows. */

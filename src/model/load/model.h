@@ -45,6 +45,9 @@ struct qr_model_layer {
     uint32_t index_layer;           /* its index in the KV group of index keys */
     uint32_t plan_group;            /* layers of a plan group share its work items */
     struct qr_recurrent_weights recurrent;
+    /* f32 keys and queries of distances, [n_heads * distance_stride][head_dim], of which the first
+     * 2 span of a head count; NULL where their term is absent (qr_disentangled_config) */
+    struct qr_packed *distance_keys, *distance_queries;
     const float *ngram_conv;      /* [taps][streams * hidden]; NULL without n-gram embeddings */
     const uint32_t *router_table; /* [vocab][top_k] experts of each token, or NULL */
     /* offsets in floats in the state of a sequence: the last projections of tokens to compressed
@@ -94,7 +97,9 @@ struct quire_model {
     int32_t compress_group; /* compressed keys, in groups.kv; -1: none */
     uint32_t compress_plan_group;
     struct quire_attention_config compress_attention;
-    struct qr_mapping pack_cache; /* panels of all matrices, or empty */
+    struct qr_mapping pack_cache;  /* panels of all matrices, or empty */
+    const uint16_t *distance_rows; /* [2 context_length - 1] row of each distance, or NULL */
+    size_t distance_stride;
     uint64_t weight_bytes, n_parameters;
     uint64_t fingerprint;
     uint64_t state_bytes;            /* recurrent state of one sequence; 0: none */

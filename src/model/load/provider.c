@@ -18,10 +18,10 @@ bool qr_provider_supports(enum qr_weight_role role, uint32_t type)
     /* tables but the token embedding, which may be the LM head, are only looked up; routers and
      * dense layers behind the pooling are always computed in f32 */
     return qr_role_is_matrix(role) && role != QR_W_POS_EMBD && role != QR_W_ENC_POS_EMBD &&
-           role != QR_W_TYPE_EMBD && !qr_role_is_dense(role) && role != QR_W_PLE_EMBD &&
-           role != QR_W_ENC_TOKEN_EMBD && role != QR_W_ROUTER && role != QR_W_SHARED_ROUTER &&
-           role != QR_W_ROUTER_IN && role != QR_W_ROUTER_FC1 && role != QR_W_ROUTER_FC2 &&
-           (type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16);
+           role != QR_W_TYPE_EMBD && role != QR_W_DISTANCE_EMBD && !qr_role_is_dense(role) &&
+           role != QR_W_PLE_EMBD && role != QR_W_ENC_TOKEN_EMBD && role != QR_W_ROUTER &&
+           role != QR_W_SHARED_ROUTER && role != QR_W_ROUTER_IN && role != QR_W_ROUTER_FC1 &&
+           role != QR_W_ROUTER_FC2 && (type == QR_WEIGHT_F32 || type == QR_WEIGHT_BF16);
 }
 
 /* Weights that oneDNN can hold. The self-test measures with the longest rows among them. */

@@ -149,6 +149,8 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return (uint64_t)c->altup.n_streams * c->altup.n_streams;
     case LAUREL:
         return c->laurel_rank;
+    case DISTANCES:
+        return 2 * (uint64_t)c->disentangled.span;
     case BUCKETS:
         return c->relative_buckets;
     case EXPERTS:

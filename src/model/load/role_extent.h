@@ -29,6 +29,7 @@ enum qr_role_extent {
     POSITIONS,
     TYPES,
     BUCKETS,
+    DISTANCES,
     EXPERTS,
     EXPERT_FFN,
     SHARED_FFN,

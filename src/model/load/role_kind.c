@@ -10,6 +10,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_POS_EMBD:
     case QR_W_TYPE_EMBD:
     case QR_W_EMBD_PROJ:
+    case QR_W_DISTANCE_EMBD:
     case QR_W_HEAD_DENSE:
     case QR_W_POOLER:
     case QR_W_CLASS_DENSE:

@@ -29,6 +29,11 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     case QR_W_EMBD_SHIFT:
     case QR_W_EMBD_SCALE:
         return required_if(c->embedding_affine);
+    case QR_W_DISTANCE_EMBD:
+        return required_if(c->disentangled.span != 0);
+    case QR_W_DISTANCE_NORM:
+    case QR_W_DISTANCE_NORM_BIAS:
+        return required_if(c->disentangled.norm);
     case QR_W_EMBD_PROJ:
         return required_if(c->embedding_size != 0);
     case QR_W_EMBD_PROJ_BIAS:

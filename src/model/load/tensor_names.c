@@ -15,7 +15,8 @@ static const struct {
     { "", "" },         { "", "language_model." }, { "model.", "model.language_model." },
     { "model.", "" },   { "transformer.", "" },    { "bert.", "" },
     { "roberta.", "" }, { "distilbert.", "" },     { "mpnet.", "" },
-    { "electra.", "" }, { "albert.", "" },         { "new.", "" },
+    { "electra.", "" }, { "albert.", "" },         { "deberta.", "" },
+    { "new.", "" },
 };
 
 static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
