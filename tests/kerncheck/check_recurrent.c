@@ -407,49 +407,53 @@ static void check_outer(struct kc_env *env, kc_fn fn)
     }
 }
 
-/* The delta rule; wkv7: that of RWKV-7. */
-static void check_rule(struct kc_env *env, kc_fn fn, bool wkv7)
+/* The delta rule, and the recurrences of RWKV-6 and RWKV-7. */
+enum rule { DELTA, WKV6, WKV7 };
+
+static void check_rule(struct kc_env *env, kc_fn fn, enum rule rule)
 {
-    void (*kernel)(const struct qr_scan *);
-    memcpy(&kernel, &fn, sizeof fn);
+    const struct state_kernel kernel = { .fn = fn };
     for (int r = 0; r < env->rounds && !env->failures; r++) {
         struct state_case c;
         struct column x;
         make_state(env, &c, r);
         struct qr_scan *const a = &c.scan;
-        a->decay_step = wkv7 ? 1 : (size_t)kc_int(env, 0, 1);
+        a->decay_step = rule ? 1 : (size_t)kc_int(env, 0, 1);
         const size_t n_decays = a->decay_step ? a->n_keys : 1;
         a->decay = operand(env, a->n_rows, a->decay_stride = n_decays + pad(env), n_decays, 0.5f);
         a->dt = operand(env, a->n_rows, a->dt_stride = 1 + pad(env), 1, 0.7f);
         a->read = operand(env, a->n_rows, a->key_stride, a->n_keys, 0.2f);
         a->remove = operand(env, a->n_rows, a->key_stride, a->n_keys, 0.2f);
-        kernel(a);
+        run_kernel(&kernel, a);
         for (size_t j = 0; j < a->n_values; j++) {
             begin_column(&c, j, &x);
             for (size_t t = 0; t < a->n_rows; t++) {
-                const float *k = (wkv7 ? a->read : a->k) + t * a->key_stride;
+                const float *reads[] = { a->k, a->q, a->read },
+                            *k = reads[rule] + t * a->key_stride;
                 const double v = a->v[t * a->value_stride + j];
                 double read = 0;
                 for (size_t i = 0; i < a->n_keys; i++) {
                     const double decay = a->decay[t * a->decay_stride + i * a->decay_step];
-                    read += k[i] * (wkv7 ? 1 : decay) * x.state[i];
+                    read += k[i] * (rule ? 1 : decay) * x.state[i];
                     x.state[i] *= decay;
                 }
-                for (size_t i = 0; wkv7 && i < a->n_keys; i++)
+                for (size_t i = 0; rule == WKV7 && i < a->n_keys; i++)
                     x.state[i] += a->remove[t * a->key_stride + i] * read;
-                add_row(a, t, wkv7 ? v : a->dt[t * a->dt_stride] * (v - read), &x);
+                add_row(a, t, rule ? v : a->dt[t * a->dt_stride] * (v - read), &x);
+                x.out[t] = rule == WKV6 ? read : x.out[t];
             }
             if (!same_column(env, &c, j, &x))
                 return;
         }
         check_outside(env, &c);
-        check_bf16(env, &c, &(struct state_kernel){ .fn = fn });
+        check_bf16(env, &c, &kernel);
         kc_release();
     }
 }
 
-static void check_delta(struct kc_env *env, kc_fn fn) { check_rule(env, fn, false); }
-static void check_wkv7(struct kc_env *env, kc_fn fn) { check_rule(env, fn, true); }
+static void check_delta(struct kc_env *env, kc_fn fn) { check_rule(env, fn, DELTA); }
+static void check_wkv6(struct kc_env *env, kc_fn fn) { check_rule(env, fn, WKV6); }
+static void check_wkv7(struct kc_env *env, kc_fn fn) { check_rule(env, fn, WKV7); }
 
 static void check_channels(struct kc_env *env, kc_fn fn)
 {
@@ -488,13 +492,9 @@ static void check_channels(struct kc_env *env, kc_fn fn)
 }
 
 const struct kc_checker kc_checkers_recurrent[] = {
-    { "conv_taps", check_conv },
-    { "softplus", check_softplus },
-    { "exp_mul", check_exp_mul },
-    { "sigmoid_mul", check_sigmoid },
-    { "state_outer", check_outer },
-    { "state_delta", check_delta },
-    { "state_channels", check_channels },
-    { "state_wkv7", check_wkv7 },
-    { NULL, NULL },
+    { "conv_taps", check_conv },          { "softplus", check_softplus },
+    { "exp_mul", check_exp_mul },         { "sigmoid_mul", check_sigmoid },
+    { "state_outer", check_outer },       { "state_delta", check_delta },
+    { "state_channels", check_channels }, { "state_wkv6", check_wkv6 },
+    { "state_wkv7", check_wkv7 },         { NULL, NULL },
 };
