@@ -133,6 +133,7 @@
     X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
+    X(rwkv6)                                                                                       \
     X(rwkv7)                                                                                       \
     X(seed_oss)                                                                                    \
     X(smallthinker)                                                                                \

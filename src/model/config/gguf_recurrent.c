@@ -42,7 +42,7 @@ quire_status qr_gguf_read_mixers(const struct qr_gguf_source *s)
     for (uint32_t i = 0; r && i < s->cfg->n_layers; i++) {
         struct qr_layer_config *l = &s->cfg->layers[i];
         const bool recurs =
-            r->config.kind == QR_RECURRENT_WKV7 || qr_gguf_source_has_role(s, QR_W_REC_CONV_V, i);
+            qr_recurrent_shifts(&r->config) || qr_gguf_source_has_role(s, QR_W_REC_CONV_V, i);
         const bool ffn = qr_gguf_source_has_role(s, QR_W_FFN_UP, i) ||
                          qr_gguf_source_has_role(s, QR_W_ROUTER, i);
         l->mixer = (uint8_t)(recurs          ? r->mixer
@@ -95,20 +95,45 @@ static quire_status read_ssm(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
-static quire_status read_wkv7(const struct qr_gguf_source *s)
+/* Heads of RWKV-6 and RWKV-7. */
+static quire_status read_wkv_heads(const struct qr_gguf_source *s)
 {
     struct qr_recurrent_config *r = &s->cfg->recurrent;
     QR_TRY(qr_gguf_source_u32(s, "wkv.head_size", &r->key_dim));
-    QR_TRY(qr_gguf_source_u32(s, "attention.decay_lora_rank", &r->dt_rank));
-    QR_TRY(qr_gguf_source_u32(s, "attention.iclr_lora_rank", &r->rate_rank));
-    QR_TRY(qr_gguf_source_u32(s, "attention.value_residual_mix_lora_rank", &r->value_rank));
-    QR_TRY(qr_gguf_source_u32(s, "attention.gate_lora_rank", &r->gate_rank));
     if (r->key_dim == 0 || s->cfg->hidden_size % r->key_dim != 0)
         return qr_fail(s->err, QUIRE_E_FORMAT,
                        "%s.embedding_length %u is not a multiple of wkv.head_size %u", s->prefix,
                        s->cfg->hidden_size, r->key_dim);
     r->value_dim = r->key_dim;
     r->n_heads = r->n_key_heads = s->cfg->hidden_size / r->key_dim;
+    return QUIRE_OK;
+}
+
+/* Converters divide the output matrices of layer i by 2^(i / rescale_every_n_layers). */
+static quire_status read_wkv6(const struct qr_gguf_source *s)
+{
+    enum { MAX_HALVINGS = 31 };
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    QR_TRY(read_wkv_heads(s));
+    QR_TRY(qr_gguf_source_u32(s, "time_mix_extra_dim", &r->mix_rank));
+    QR_TRY(qr_gguf_source_u32(s, "time_decay_extra_dim", &r->dt_rank));
+    QR_TRY(qr_gguf_source_u32_or(s, "rescale_every_n_layers", 0, &r->rescale_every));
+    if (r->rescale_every && (s->cfg->n_layers - 1) / r->rescale_every > MAX_HALVINGS)
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "%s.rescale_every_n_layers is %u: more than %d halvings in %u layers",
+                       s->prefix, r->rescale_every, MAX_HALVINGS, s->cfg->n_layers);
+    r->norm_eps = 64e-5f; /* the files have no key for it */
+    return QUIRE_OK;
+}
+
+static quire_status read_wkv7(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    QR_TRY(read_wkv_heads(s));
+    QR_TRY(qr_gguf_source_u32(s, "attention.decay_lora_rank", &r->dt_rank));
+    QR_TRY(qr_gguf_source_u32(s, "attention.iclr_lora_rank", &r->rate_rank));
+    QR_TRY(qr_gguf_source_u32(s, "attention.value_residual_mix_lora_rank", &r->value_rank));
+    QR_TRY(qr_gguf_source_u32(s, "attention.gate_lora_rank", &r->gate_rank));
     r->norm_eps = (float)r->key_dim * s->cfg->norm_eps;
     return QUIRE_OK;
 }
@@ -126,6 +151,8 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
     case QR_RECURRENT_MAMBA2:
     case QR_RECURRENT_MAMBA_MIX:
         return read_ssm(s);
+    case QR_RECURRENT_WKV6:
+        return read_wkv6(s);
     case QR_RECURRENT_WKV7:
         return read_wkv7(s);
     case QR_RECURRENT_DELTA:

@@ -76,7 +76,8 @@ struct qr_recurrent_buffers {
     float *low;   /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
     float *low_z; /* [gate_rank], Mamba-1: [dt_rank] */
     float *out;   /* [values] */
-    float *mixed[6]; /* [hidden] shifted inputs of the projections; 3 of WKV, 6 of WKV7 */
+    float *mixed[6]; /* [hidden] shifted inputs of the projections; 3 of WKV, 6 of WKV6, WKV7 */
+    float *mix_low, *mix_parts; /* WKV6: [5 mix_rank] of the corrections of mixes */
     /* WKV7: [rate_rank], [value_rank], [values] of the first layer; `conv` has the keys that are
      * read, what removes them, and the shares of the first layer's values */
     float *low_rate, *low_share, *first_values;

@@ -24,6 +24,10 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum qr_role_e
         return r->rate_rank;
     case REC_VALUE_RANK:
         return r->value_rank;
+    case REC_MIX_RANK:
+        return r->mix_rank;
+    case REC_MIX_RANKS:
+        return 5 * (uint64_t)r->mix_rank;
     case REC_X_ROWS:
         return (uint64_t)r->dt_rank + 2 * (uint64_t)r->key_dim;
     case REC_CONV_QS:

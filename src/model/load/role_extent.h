@@ -79,6 +79,8 @@ enum qr_role_extent {
     REC_DT_RANK,
     REC_RATE_RANK,
     REC_VALUE_RANK,
+    REC_MIX_RANK,
+    REC_MIX_RANKS,
     REC_HEADS,
     REC_X_ROWS,
     REC_CONV_QS,
