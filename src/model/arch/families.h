@@ -8,6 +8,7 @@
     X(afmoe)                                                                                       \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
+    X(arwkv7)                                                                                      \
     X(baichuan)                                                                                    \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \
@@ -134,6 +135,7 @@
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
     X(rwkv6)                                                                                       \
+    X(rwkv6qwen2)                                                                                  \
     X(rwkv7)                                                                                       \
     X(seed_oss)                                                                                    \
     X(smallthinker)                                                                                \

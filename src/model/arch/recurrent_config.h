@@ -46,6 +46,12 @@ struct qr_recurrent_config {
     uint32_t mix_rank;              /* WKV6: of the corrections of mixes */
     /* WKV6: the file has the output matrices of layer i divided by 2^(i / rescale_every); 0: not */
     uint32_t rescale_every;
+    uint32_t n_kv_heads; /* WKV6: of k and v, which heads of q share; 0: as many */
+    /* WKV6: gated linear attention: keys times 1 - w; S = w S + k v; o = S q / sqrt(key_dim) */
+    bool gated_linear;
+    bool plain_ffn;    /* WKV6, WKV7: without token shift in the feed-forward networks */
+    bool no_norm;      /* WKV6, WKV7: heads are not normalized */
+    bool qkv_bias;     /* WKV6: projections of q, k and v have biases */
     uint32_t norm_dim; /* elements of one output norm */
     enum qr_recurrent_output output;
     bool norm_per_head;           /* one weight vector of norm_dim for all output norms */

@@ -2,6 +2,7 @@
 /* rwkv6.c - RWKV-6: recurrent layers with decays of each key element and token, and feed-forward
  * layers with token shift, whose mixes depend on the token in recurrent layers. */
 #include "model/arch/arch.h"
+#include "model/arch/recurrent_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 1048576 }, /* the state does not depend on it */
@@ -74,35 +75,11 @@ static const struct qr_name_rule names[] = {
 #undef L
 
 #define L   "blk.%u."
-#define MIX L "time_mix_"
 #define FFN L "channel_mix_"
 static const struct qr_name_rule gguf_names[] = {
     { QR_W_FFN_NORM, QR_SLICE_ALL, L "attn_norm_2.weight" },
     { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "attn_norm_2.bias" },
-    { QR_W_REC_MIX_X, QR_SLICE_ALL, MIX "lerp_x.weight" },
-    { QR_W_REC_MIX_DT, QR_SLICE_FIFTH_0, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_K, QR_SLICE_FIFTH_0 + 1, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_V, QR_SLICE_FIFTH_0 + 2, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_Q, QR_SLICE_FIFTH_0 + 3, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_Z, QR_SLICE_FIFTH_4, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_DT, QR_SLICE_ALL, MIX "lerp_w.weight" }, /* of older converters */
-    { QR_W_REC_MIX_K, QR_SLICE_ALL, MIX "lerp_k.weight" },
-    { QR_W_REC_MIX_V, QR_SLICE_ALL, MIX "lerp_v.weight" },
-    { QR_W_REC_MIX_Q, QR_SLICE_ALL, MIX "lerp_r.weight" },
-    { QR_W_REC_MIX_Z, QR_SLICE_ALL, MIX "lerp_g.weight" },
-    { QR_W_REC_MIX_A, QR_SLICE_ALL, MIX "w1.weight" },
-    { QR_W_REC_MIX_B, QR_SLICE_ALL, MIX "w2.weight" },
-    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, MIX "decay.weight" },
-    { QR_W_REC_DT_A, QR_SLICE_ALL, MIX "decay_w1.weight" },
-    { QR_W_REC_DT, QR_SLICE_ALL, MIX "decay_w2.weight" },
-    { QR_W_REC_BONUS, QR_SLICE_ALL, MIX "first.weight" },
-    { QR_W_REC_Q, QR_SLICE_ALL, MIX "receptance.weight" },
-    { QR_W_REC_K, QR_SLICE_ALL, MIX "key.weight" },
-    { QR_W_REC_V, QR_SLICE_ALL, MIX "value.weight" },
-    { QR_W_REC_Z, QR_SLICE_ALL, MIX "gate.weight" },
-    { QR_W_REC_OUT, QR_SLICE_ALL, MIX "output.weight" },
-    { QR_W_REC_NORM, QR_SLICE_ALL, MIX "ln.weight" },
-    { QR_W_REC_NORM_BIAS, QR_SLICE_ALL, MIX "ln.bias" },
+    QR_NAMES_GGUF_WKV6,
     { QR_W_FFN_MIX_UP, QR_SLICE_ALL, FFN "lerp_k.weight" },
     { QR_W_FFN_MIX_Z, QR_SLICE_ALL, FFN "lerp_r.weight" },
     { QR_W_FFN_UP, QR_SLICE_ALL, FFN "key.weight" },
@@ -111,7 +88,6 @@ static const struct qr_name_rule gguf_names[] = {
     { 0 },
 };
 #undef FFN
-#undef MIX
 #undef L
 
 static const struct qr_recurrent_arch recurrent = {

@@ -189,6 +189,8 @@ enum qr_weight_role {
     QR_W_REC_MIX_X, /* [hidden] */
     QR_W_REC_MIX_A, /* [5 mix_rank][hidden] */
     QR_W_REC_MIX_B, /* [hidden][mix_rank] */
+    QR_W_REC_Q_BIAS,
+    QR_W_REC_K_BIAS,
     QR_W_REC_V_BIAS,
     QR_W_REC_Z_BIAS,
     QR_W_REC_OUT_BIAS,

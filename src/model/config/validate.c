@@ -198,7 +198,8 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     QR_TRY(in_range("recurrent dt rank", r->dt_rank, qr_recurrent_reads_channels(r) || wkv6 || wkv7,
                     QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("rank of mixes", r->mix_rank, wkv6, QR_CONFIG_MAX_HIDDEN, err));
-    QR_TRY(in_range("recurrent gate rank", r->gate_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("recurrent gate rank", r->gate_rank, wkv7 && !r->plain_ffn,
+                    QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("recurrent rate rank", r->rate_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("recurrent value rank", r->value_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));
     const bool conv = r->kind != QR_RECURRENT_LIGHTNING && !qr_recurrent_shifts(r);

@@ -270,7 +270,8 @@ static void reserve_recurrent(const struct quire_model *m, struct quire_context 
     b->z = take_floats(c, rows, r->output == QR_RECURRENT_OUT_PLAIN ? 0 : values);
     b->dt = take_floats(c, rows, r->kind == QR_RECURRENT_WKV6 ? 0 : dt);
     b->decay = take_floats(c, rows, r->kind == QR_RECURRENT_MAMBA1 ? 0 : dt);
-    b->beta = take_floats(c, rows, r->kind == QR_RECURRENT_DELTA ? r->n_heads : 0);
+    const bool betas = r->kind == QR_RECURRENT_DELTA || r->gated_linear;
+    b->beta = take_floats(c, rows, betas ? r->n_heads : 0);
     b->low = take_floats(c, rows, r->dt_rank + (channels ? 2 * (size_t)r->key_dim : 0));
     b->low_z = take_floats(c, rows, channels ? r->dt_rank : r->gate_rank);
     b->out = take_floats(c, rows, values);

@@ -33,7 +33,7 @@ void qr_token_shift_reserve(const struct quire_model *model, struct quire_contex
         return;
     for (int i = 0; i < (r->kind == QR_RECURRENT_WKV ? 3 : 6); i++)
         b->mixed[i] = take_floats(buffers, rows, hidden);
-    if (r->kind != QR_RECURRENT_WKV7)
+    if (r->kind != QR_RECURRENT_WKV7 && !r->plain_ffn)
         ctx->sub2 = take_floats(buffers, rows, hidden);
     if (r->kind == QR_RECURRENT_WKV)
         return;

@@ -72,7 +72,7 @@ struct qr_recurrent_buffers {
     float *z;     /* [values] gate, later the gated output */
     float *dt;    /* step sizes */
     float *decay; /* of the step sizes, except for Mamba-1 */
-    float *beta;  /* [heads] */
+    float *beta;  /* [heads]; WKV6: products of queries and keys of gated linear attention */
     float *low;   /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
     float *low_z; /* [gate_rank], Mamba-1: [dt_rank] */
     float *out;   /* [values] */

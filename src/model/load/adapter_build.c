@@ -170,7 +170,8 @@ quire_status qr_adapter_check_scale(const char *name, double scale, struct quire
 
 bool qr_adapter_scales_differ(const struct qr_arch *arch)
 {
-    const bool halves = arch->recurrent && arch->recurrent->config.kind == QR_RECURRENT_WKV6;
+    const struct qr_recurrent_arch *r = arch->recurrent;
+    const bool halves = r && r->config.kind == QR_RECURRENT_WKV6 && !r->config.gated_linear;
     return arch->hf_falcon_h1 || halves;
 }
 

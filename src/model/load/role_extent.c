@@ -10,6 +10,10 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum qr_role_e
         return qr_recurrent_key_width(r);
     case REC_VALUES:
         return qr_recurrent_value_width(r);
+    case REC_K_ROWS:
+        return r->n_kv_heads ? (uint64_t)r->n_kv_heads * r->key_dim : qr_recurrent_key_width(r);
+    case REC_V_ROWS:
+        return r->n_kv_heads ? (uint64_t)r->n_kv_heads * r->value_dim : qr_recurrent_value_width(r);
     case REC_Z_COLS:
         return r->gate_rank ? r->gate_rank : c->hidden_size;
     case REC_Z_RANK:

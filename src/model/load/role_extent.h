@@ -72,6 +72,8 @@ enum qr_role_extent {
     NGRAM_TAPS,
     REC_KEYS,
     REC_VALUES,
+    REC_K_ROWS,
+    REC_V_ROWS,
     REC_Z_COLS,
     REC_Z_RANK,
     REC_DT,

@@ -70,11 +70,11 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
     case QR_W_FFN_SUB_NORM:
         return required_if(dense && c->sub_norms);
     case QR_W_FFN_MIX_UP:
-        return required_if(qr_recurrent_shifts(&c->recurrent));
+        return required_if(qr_recurrent_shifts_ffn(&c->recurrent));
     case QR_W_FFN_Z:
     case QR_W_FFN_MIX_Z:
-        return required_if(c->recurrent.kind == QR_RECURRENT_WKV ||
-                           c->recurrent.kind == QR_RECURRENT_WKV6);
+        return required_if(qr_recurrent_shifts_ffn(&c->recurrent) &&
+                           c->recurrent.kind != QR_RECURRENT_WKV7);
     case QR_W_FFN_XIELU_P:
     case QR_W_FFN_XIELU_N:
     case QR_W_FFN_XIELU_BETA:

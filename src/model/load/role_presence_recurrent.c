@@ -5,9 +5,18 @@
 static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
 
 /* Layers of RWKV-6. */
-static enum qr_presence wkv6_presence(enum qr_weight_role role)
+static enum qr_presence wkv6_presence(const struct qr_recurrent_config *r, enum qr_weight_role role)
 {
     switch (role) {
+    case QR_W_REC_NORM:
+    case QR_W_REC_NORM_BIAS:
+        return required_if(!r->no_norm);
+    case QR_W_REC_BONUS:
+        return required_if(!r->gated_linear);
+    case QR_W_REC_Q_BIAS:
+    case QR_W_REC_K_BIAS:
+    case QR_W_REC_V_BIAS:
+        return required_if(r->qkv_bias);
     case QR_W_REC_Q:
     case QR_W_REC_K:
     case QR_W_REC_V:
@@ -16,14 +25,11 @@ static enum qr_presence wkv6_presence(enum qr_weight_role role)
     case QR_W_REC_DT_A:
     case QR_W_REC_DT:
     case QR_W_REC_DT_BIAS:
-    case QR_W_REC_NORM:
-    case QR_W_REC_NORM_BIAS:
     case QR_W_REC_MIX_K:
     case QR_W_REC_MIX_V:
     case QR_W_REC_MIX_Z:
     case QR_W_REC_MIX_Q:
     case QR_W_REC_MIX_DT:
-    case QR_W_REC_BONUS:
     case QR_W_REC_MIX_X:
     case QR_W_REC_MIX_A:
     case QR_W_REC_MIX_B:
@@ -34,20 +40,24 @@ static enum qr_presence wkv6_presence(enum qr_weight_role role)
 }
 
 /* Layers of RWKV-7; `first`: of the model. */
-static enum qr_presence wkv7_presence(enum qr_weight_role role, bool first)
+static enum qr_presence wkv7_presence(const struct qr_recurrent_config *r, enum qr_weight_role role,
+                                      bool first)
 {
     switch (role) {
+    case QR_W_REC_Z_A:
+    case QR_W_REC_Z:
+    case QR_W_REC_MIX_Z:
+        return required_if(r->output != QR_RECURRENT_OUT_PLAIN);
+    case QR_W_REC_NORM:
+    case QR_W_REC_NORM_BIAS:
+        return required_if(!r->no_norm);
     case QR_W_REC_Q:
     case QR_W_REC_K:
     case QR_W_REC_V:
     case QR_W_REC_OUT:
-    case QR_W_REC_Z_A:
-    case QR_W_REC_Z:
     case QR_W_REC_DT_A:
     case QR_W_REC_DT:
     case QR_W_REC_DT_BIAS:
-    case QR_W_REC_NORM:
-    case QR_W_REC_NORM_BIAS:
         return QR_REQUIRED;
     case QR_W_REC_VALUE_A:
     case QR_W_REC_VALUE:
@@ -66,7 +76,7 @@ static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
     const bool channels = qr_recurrent_reads_channels(r), delta = r->kind == QR_RECURRENT_DELTA;
     const bool steps = qr_recurrent_dt_width(r) != 0, wkv = r->kind == QR_RECURRENT_WKV;
     const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
-    if ((role >= QR_W_REC_MIX_Q && role <= QR_W_REC_MIX_B) || role == QR_W_REC_NORM_BIAS)
+    if ((role >= QR_W_REC_MIX_Q && role <= QR_W_REC_K_BIAS) || role == QR_W_REC_NORM_BIAS)
         return QR_ABSENT; /* of RWKV-6 and RWKV-7 */
     switch (role) {
     case QR_W_REC_Q:
@@ -130,9 +140,9 @@ enum qr_presence qr_recurrent_role_presence(const struct qr_recurrent_config *r,
 {
     switch (r->kind) {
     case QR_RECURRENT_WKV6:
-        return wkv6_presence(role);
+        return wkv6_presence(r, role);
     case QR_RECURRENT_WKV7:
-        return wkv7_presence(role, first);
+        return wkv7_presence(r, role, first);
     default:
         return recurrent_presence(r, role);
     }
