@@ -143,8 +143,8 @@ enum qr_weight_role {
     /* recurrent layers; dt is the step size of Mamba and the decay input of the delta rule. Their
      * number per channel, head or key element is DT below. */
     QR_W_REC_Q,      /* [n_key_heads * key_dim][hidden]; short convolution: [hidden][hidden] */
-    QR_W_REC_K,      /* as Q */
-    QR_W_REC_V,      /* [n_heads * value_dim][hidden] */
+    QR_W_REC_K,      /* as Q; WKV6: [n_kv_heads * key_dim][hidden] */
+    QR_W_REC_V,      /* [n_heads * value_dim][hidden]; WKV6: [n_kv_heads * value_dim][hidden] */
     QR_W_REC_Z,      /* gate, [n_heads * value_dim][hidden or gate_rank] */
     QR_W_REC_Z_A,    /* [gate_rank][hidden] */
     QR_W_REC_DT,     /* [DT][hidden or dt_rank] */

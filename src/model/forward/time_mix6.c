@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_mix6.c - the recurrent sublayer of RWKV-6 (arXiv 2404.05892): shifted inputs whose mixes
  * depend on the token, projections of queries, keys, values and gates, low-rank decays, the
- * recurrence, norms by head. Formulas: docs/numerics.md, R14. */
+ * recurrence, norms by head. Gated linear attention is a variant (QRWKV6, arXiv 2505.03005).
+ * Formulas: docs/numerics.md, R14 and R15. */
 #include "model/forward/time_mix6.h"
 #include "base/threads.h"
 #include "model/config/config.h"

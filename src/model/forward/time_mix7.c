@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_mix7.c - the recurrent sublayer of RWKV-7 (arXiv 2503.14456): shifted inputs, projections of
  * queries, keys and values, low-rank decays, rates, shares of the first layer's values and gates,
- * the recurrence, norms by head. Formulas: docs/numerics.md, R13. */
+ * the recurrence, norms by head. Formulas: docs/numerics.md, R13 and R15. */
 #include "model/forward/time_mix7.h"
 #include "model/config/config.h"
 #include "model/forward/mix_stages.h"
