@@ -51,13 +51,32 @@ static bool is_integer(uint32_t type)
     return name[0] == 'I' && name[1] >= '0' && name[1] <= '9';
 }
 
+/* Vectors of RWKV, which files store with several dimensions, and its low-rank matrices, which
+ * hardly count for the size. */
+static bool is_small_mix(const struct qr_gguf_tensor *t)
+{
+    static const char *const low_rank[] = { "w1", "w2", "a1", "a2",       "v1",
+                                            "v2", "g1", "g2", "decay_w1", "decay_w2" };
+    unsigned layer = 0;
+    const char *name = name_in_layer(t, &layer);
+    if (!name || strncmp(name, "time_mix_", 9) != 0)
+        return name && strncmp(name, "channel_mix_lerp_", 17) == 0;
+    name += 9;
+    for (size_t i = 0; i < sizeof low_rank / sizeof low_rank[0]; i++) {
+        const size_t n = strlen(low_rank[i]);
+        if (strncmp(name, low_rank[i], n) == 0 && name[n] == '.')
+            return true;
+    }
+    return strncmp(name, "lerp_", 5) == 0 || strcmp(name, "first.weight") == 0;
+}
+
 static bool keeps_type(const struct qr_gguf_tensor *t)
 {
     static const char *const parts[] = { "_norm.weight",           "ffn_gate_inp.weight",
                                          "_gate_inp_shexp.weight", "_conv1d.weight",
                                          "position_embd.weight",   "token_types.weight",
                                          "attn_rel_b.weight",      "_compressor_ape.weight" };
-    if (t->n_dims < 2 || !ends_with(t, ".weight") || is_integer(t->type))
+    if (t->n_dims < 2 || !ends_with(t, ".weight") || is_integer(t->type) || is_small_mix(t))
         return true;
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
         if (ends_with(t, parts[i]))

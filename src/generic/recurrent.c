@@ -115,6 +115,29 @@ void qr_state_delta_generic(const struct qr_scan *s)
     store_bf16(s);
 }
 
+static void wkv6_row(const struct qr_scan *s, size_t r)
+{
+    const float *q = s->q + r * s->key_stride, *k = s->k + r * s->key_stride;
+    const float *v = s->v + r * s->value_stride, *decay = s->decay + r * s->decay_stride;
+    for (size_t j = 0; j < s->n_values; j++) {
+        float sum = 0;
+        for (size_t i = 0; i < s->n_keys; i++) {
+            float *const x = s->state + i * s->state_stride + j;
+            sum = qr_fmaf(q[i], *x, sum);
+            *x = state_round(qr_fmaf(k[i], v[j], decay[i] * *x), s);
+        }
+        s->out[r * s->out_stride + j] = sum;
+    }
+}
+
+void qr_state_wkv6_generic(const struct qr_scan *s)
+{
+    load_bf16(s);
+    for (size_t r = 0; r < s->n_rows; r++)
+        wkv6_row(s, r);
+    store_bf16(s);
+}
+
 static void wkv7_row(const struct qr_scan *s, size_t r)
 {
     const size_t at = r * s->key_stride;
@@ -176,6 +199,7 @@ void qr_init_recurrent_generic(struct qr_kernels *k)
     QR_SET_KERNEL(k, sigmoid_mul, generic);
     QR_SET_KERNEL(k, state_outer, generic);
     QR_SET_KERNEL(k, state_delta, generic);
+    QR_SET_KERNEL(k, state_wkv6, generic);
     QR_SET_KERNEL(k, state_wkv7, generic);
     QR_SET_KERNEL(k, state_channels, generic);
 }

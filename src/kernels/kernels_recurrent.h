@@ -12,6 +12,7 @@
  *                   out = fma(d, v, out)
  *   state_delta     t = decay * s, the decay of key element i at decay[i * decay_step];
  *                   u = dt * (v - sum of k t); s = fma(k, u, t); out = sum of q s
+ *   state_wkv6      out = sum of q s; s = fma(k, v, decay * s); decays of the key elements
  *   state_wkv7      p = sum of read s; s = fma(k, v, fma(remove, p, decay * s)); out = sum of q s;
  *                   decays, read and remove of the key elements
  *   state_channels  s = fma(k, dt * v, exp(dt * rates) * s); out = sum of q s; out = out + d * v;
@@ -66,6 +67,7 @@ struct qr_scan {
     /* Updates of a state by all rows of s; s->fresh is not read. */                               \
     X(void, state_outer, (const struct qr_scan *s))                                                \
     X(void, state_delta, (const struct qr_scan *s))                                                \
+    X(void, state_wkv6, (const struct qr_scan *s))                                                 \
     X(void, state_wkv7, (const struct qr_scan *s))                                                 \
     X(void, state_channels, (const struct qr_scan *s, const float *rates, const float *d))
 

@@ -185,7 +185,7 @@ quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_erro
             QR_TRY(prepare_log_decays(m, &m->layers[i], err));
         else if (r->kind == QR_RECURRENT_WKV7)
             QR_TRY(prepare_constant_decay(m, &m->layers[i], err));
-        else if (r->kind != QR_RECURRENT_SHORT_CONV)
+        else if (r->kind != QR_RECURRENT_SHORT_CONV && r->kind != QR_RECURRENT_WKV6)
             QR_TRY(prepare_decay(m, &m->layers[i], err));
     }
     return QUIRE_OK;

@@ -45,10 +45,10 @@ static struct parts recurrent_parts(const struct quire_model *m)
     const struct qr_recurrent_config *r = &c->recurrent;
     /* the validator bounds every factor: no product below overflows 64 bits */
     const bool wkv = r->kind == QR_RECURRENT_WKV, shifts = qr_recurrent_shifts(r);
-    const uint64_t tail =
-        r->conv_taps ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1))
-        : shifts     ? align_floats(2 * (uint64_t)c->hidden_size) /* of two sublayers */
-                     : 0;
+    const uint64_t tail = r->conv_taps
+                              ? align_floats(qr_recurrent_conv_width(r) * (r->conv_taps - 1))
+                          : shifts ? align_floats((r->plain_ffn ? 1 : 2) * (uint64_t)c->hidden_size)
+                                   : 0;
     const uint64_t n = (wkv ? 3 : 1) * (uint64_t)r->n_heads * r->key_dim * r->value_dim;
     if (r->kind == QR_RECURRENT_SHORT_CONV)
         return (struct parts){ tail, 0 };

@@ -27,6 +27,13 @@ void qr_scan_delta(const struct qr_scan *s, const struct qr_kernels *kernels)
     kernels->state_delta(s);
 }
 
+void qr_scan_wkv6(const struct qr_scan *s, const struct qr_kernels *kernels)
+{
+    if (s->fresh)
+        clear_state(s);
+    kernels->state_wkv6(s);
+}
+
 void qr_scan_wkv7(const struct qr_scan *s, const struct qr_kernels *kernels)
 {
     if (s->fresh)

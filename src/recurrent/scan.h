@@ -13,6 +13,9 @@ void qr_scan_outer(const struct qr_scan *s, const struct qr_kernels *kernels);
 /* S = decay S; S += k beta (v - S^T k); out = S^T q. */
 void qr_scan_delta(const struct qr_scan *s, const struct qr_kernels *kernels);
 
+/* RWKV-6: out = S^T q; S = decay S + k v. */
+void qr_scan_wkv6(const struct qr_scan *s, const struct qr_kernels *kernels);
+
 /* RWKV-7: p = S^T read; S = decay S + remove p + k v; out = S^T q. */
 void qr_scan_wkv7(const struct qr_scan *s, const struct qr_kernels *kernels);
 

@@ -120,6 +120,49 @@ QR_INLINE void outer_block(const struct qr_scan *s, const struct block b)
     }
 }
 
+/* ---- RWKV-6: the output reads the state before the row changes it. */
+
+/* `stream`: the state comes from memory. */
+QR_INLINE void wkv6_row(const struct qr_scan *s, const struct block *b, size_t r, int stream)
+{
+    const int whole = b->vectors > 1;
+    const float *q = s->q + r * s->key_stride, *k = s->k + r * s->key_stride;
+    const float *v = s->v + r * s->value_stride + b->column,
+                *decay = s->decay + r * s->decay_stride;
+    float *out = s->out + r * s->out_stride + b->column;
+    vf32 value[STATE_VECTORS], sum[STATE_VECTORS];
+    QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
+        value[j] = row_load(v + j * VF32_N, b->m, whole);
+        sum[j] = vf32_zero();
+    }
+    union state_row p = first_row(b);
+    for (size_t i = 0; i < s->n_keys; i++, p = row_after(p, b, s->state_stride)) {
+        const vf32 a = vf32_set1(decay[i]), key = vf32_set1(k[i]), query = vf32_set1(q[i]);
+        if (stream)
+            prefetch_state(b, p, STATE_PREFETCH_BYTES, 0);
+        QR_UNROLL_8 (int j = 0; j < b->vectors; j++) {
+            const vf32 old = state_load(b, p, j);
+            const vf32 x = vf32_fma(key, value[j], vf32_mul(a, old));
+            sum[j] = vf32_fma(query, old, sum[j]);
+            state_store(b, p, j, state_round(b, x));
+        }
+    }
+    QR_UNROLL_8 (int j = 0; j < b->vectors; j++)
+        row_store(out + j * VF32_N, sum[j], b->m, whole);
+}
+
+QR_INLINE void wkv6_block(const struct qr_scan *s, const struct block b)
+{
+    if (s->n_rows == 1) {
+        wkv6_row(s, &b, 0, 1);
+        return;
+    }
+    for (size_t r = 0; r < s->n_rows; r++) {
+        prefetch_row(s, &b, r);
+        wkv6_row(s, &b, r, 0);
+    }
+}
+
 /* ---- Delta rule. While one row updates an element of the state, the decay of the next row is
  * applied and its read begins: memory holds decay * s between rows, and every element is loaded and
  * stored once per row. */
@@ -310,7 +353,7 @@ QR_INLINE void channels_block(const struct qr_scan *s, const struct block b, con
 
 /* ---- All columns */
 
-enum recurrence { OUTER, DELTA, WKV7, CHANNELS };
+enum recurrence { OUTER, DELTA, WKV6, WKV7, CHANNELS };
 
 /* rates, d: of CHANNELS */
 QR_INLINE void run_block(enum recurrence kind, const struct qr_scan *s, const struct block b,
@@ -322,6 +365,8 @@ QR_INLINE void run_block(enum recurrence kind, const struct qr_scan *s, const st
         outer_block(s, b);
     else if (kind == DELTA)
         delta_block(s, b);
+    else if (kind == WKV6)
+        wkv6_block(s, b);
     else if (kind == WKV7)
         wkv7_block(s, b);
     else
@@ -355,6 +400,7 @@ QR_INLINE void run_state(enum recurrence kind, const struct qr_scan *s, const fl
 
 void QR_KERNEL(state_outer)(const struct qr_scan *s) { run_state(OUTER, s, NULL, NULL); }
 void QR_KERNEL(state_delta)(const struct qr_scan *s) { run_state(DELTA, s, NULL, NULL); }
+void QR_KERNEL(state_wkv6)(const struct qr_scan *s) { run_state(WKV6, s, NULL, NULL); }
 void QR_KERNEL(state_wkv7)(const struct qr_scan *s) { run_state(WKV7, s, NULL, NULL); }
 void QR_KERNEL(state_channels)(const struct qr_scan *s, const float *rates, const float *d)
 {
@@ -369,6 +415,7 @@ void QR_KERNEL(init_recurrent)(struct qr_kernels *k)
     QR_SET(k, sigmoid_mul);
     QR_SET(k, state_outer);
     QR_SET(k, state_delta);
+    QR_SET(k, state_wkv6);
     QR_SET(k, state_wkv7);
     QR_SET(k, state_channels);
 }

@@ -288,8 +288,8 @@ def gguf_string(s):
 def gguf_value(kind, v):
     if kind == GGUF_STR:
         return gguf_string(v)
-    if kind == GGUF_ARRAY:  # of booleans or numbers
-        of = {bool: GGUF_BOOL, float: GGUF_F32}.get(type(v[0]), GGUF_U32)
+    if kind == GGUF_ARRAY:  # of booleans, numbers or strings
+        of = {bool: GGUF_BOOL, float: GGUF_F32, str: GGUF_STR}.get(type(v[0]), GGUF_U32)
         return struct.pack("<IQ", of, len(v)) + b"".join(gguf_value(of, x) for x in v)
     return struct.pack({GGUF_U32: "<I", GGUF_F32: "<f", GGUF_BOOL: "<?"}[kind], v)
 

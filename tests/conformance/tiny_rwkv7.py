@@ -32,6 +32,8 @@ def sigmoid(x):
 
 
 class Rwkv7:
+    mixes, head_norm, head_eps = MIXES, True, HEAD * EPS  # without "g": no gate
+
     def __init__(self, fused):
         """fused: the mixes of token shift are one tensor in the folder, too"""
         self.fused = fused
@@ -87,11 +89,11 @@ class Rwkv7:
 
     def token(self, at, x, before, state, first):
         """One token of a layer's time mix: its output before the last projection, and its values."""
-        r, w, k, v, a, g = (self.shifted(f"{at}x_{p}", x, before) for p in MIXES)
+        r, w, k, v, a, *g = (self.shifted(f"{at}x_{p}", x, before) for p in self.mixes)
         query, key, value = (self.apply(f"{at}{p}_proj", y) for p, y in (("r", r), ("k", k), ("v", v)))
         decay = [math.exp(-math.exp(-0.5) * sigmoid(y)) for y in self.low_rank(f"{at}w_lora", w, math.tanh)]
         rate = [sigmoid(y) for y in self.low_rank(f"{at}a_lora", a)]
-        gate = self.low_rank(f"{at}g_lora", g, sigmoid)
+        gate = self.low_rank(f"{at}g_lora", *g, sigmoid) if g else [1.0] * HIDDEN
         if first is not None:
             share = [sigmoid(y) for y in self.low_rank(f"{at}v_lora", v)]
             value = [y + s * (f - y) for y, s, f in zip(value, share, first)]
@@ -108,12 +110,13 @@ class Rwkv7:
                 for i in range(HEAD):
                     s[i][j] = decay[c][i] * s[i][j] - kk[i] * rate[c][i] * p + key[c][i] * vj
             o = [sum(q * s[i][j] for i, q in enumerate(query[c])) for j in range(HEAD)]
-            mean = sum(o) / HEAD
-            size = 1 / math.sqrt(sum((y - mean) ** 2 for y in o) / HEAD + HEAD * EPS)
             weight = sum(q * y * b for q, y, b in zip(query[c], key[c], bonus[c]))
-            normed = [(y - mean) * size * n + b for y, n, b in zip(
-                o, self.w.vector(f"{at}g_norm.weight")[c], self.w.vector(f"{at}g_norm.bias")[c])]
-            out += [(y + weight * z) * u for y, z, u in zip(normed, value[c], gate[c])]
+            if self.head_norm:
+                mean = sum(o) / HEAD
+                size = 1 / math.sqrt(sum((y - mean) ** 2 for y in o) / HEAD + self.head_eps)
+                o = [(y - mean) * size * n + b for y, n, b in zip(
+                    o, self.w.vector(f"{at}g_norm.weight")[c], self.w.vector(f"{at}g_norm.bias")[c])]
+            out += [(y + weight * z) * u for y, z, u in zip(o, value[c], gate[c])]
         return out, value
 
     def time_mix(self, i, xs, first):

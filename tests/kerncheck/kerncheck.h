@@ -32,6 +32,7 @@ struct kc_checker {
 /* One array per family, ended by a NULL name. */
 extern const struct kc_checker kc_checkers_ops[];
 extern const struct kc_checker kc_checkers_recurrent[];
+extern const struct kc_checker kc_checkers_state[];
 extern const struct kc_checker kc_checkers_kv[];
 extern const struct kc_checker kc_checkers_kv_int4[];
 extern const struct kc_checker kc_checkers_attn[];

@@ -21,11 +21,11 @@ static const struct {
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
-static const struct kc_checker *const families[] = { kc_checkers_ops,         kc_checkers_recurrent,
-                                                     kc_checkers_kv,          kc_checkers_kv_int4,
-                                                     kc_checkers_attn,        kc_checkers_linear,
-                                                     kc_checkers_lora,        kc_checkers_unpack,
-                                                     kc_checkers_quantize_act };
+static const struct kc_checker *const families[] = {
+    kc_checkers_ops,     kc_checkers_recurrent,   kc_checkers_state,  kc_checkers_kv,
+    kc_checkers_kv_int4, kc_checkers_attn,        kc_checkers_linear, kc_checkers_lora,
+    kc_checkers_unpack,  kc_checkers_quantize_act
+};
 
 static uint64_t seed = 1;
 static sigjmp_buf on_signal;

@@ -37,13 +37,14 @@ static inline void say_recurrent(struct text *t, const struct qr_model_config *c
 {
     const struct qr_recurrent_config *r = &c->recurrent;
     say(t,
-        "recurrent %d heads %u/%u dims %u %u taps %u ranks %u %u %u %u norm %u output %d flags "
+        "recurrent %d heads %u/%u dims %u %u taps %u ranks %u %u %u %u %u norm %u output %d flags "
         "%d%d%d%d%d%d%d%d%d eps %.9g %.9g scales %g %g gate %d\n",
         (int)r->kind, r->n_heads, r->n_key_heads, r->key_dim, r->value_dim, r->conv_taps,
-        r->dt_rank, r->gate_rank, r->rate_rank, r->value_rank, r->norm_dim, (int)r->output,
-        r->norm_per_head, r->sigmoid_gate, r->conv_bias, r->log_decay, r->vector_decay,
-        r->tiled_heads, r->dt_norms, r->norm_weights, r->conv_thirds, (double)r->dt_norm_eps,
-        (double)r->norm_eps, (double)r->beta_scale, (double)r->out_scale, c->attention_gate);
+        r->dt_rank, r->gate_rank, r->rate_rank, r->value_rank, r->mix_rank, r->norm_dim,
+        (int)r->output, r->norm_per_head, r->sigmoid_gate, r->conv_bias, r->log_decay,
+        r->vector_decay, r->tiled_heads, r->dt_norms, r->norm_weights, r->conv_thirds,
+        (double)r->dt_norm_eps, (double)r->norm_eps, (double)r->beta_scale, (double)r->out_scale,
+        c->attention_gate);
     say(t, "gelu gate %d bias %d\n", r->gelu_gate, r->bias);
     for (int i = 0; i < 5; i++)
         say(t, "%g ", (double)r->part_scales[i]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_engine_folders.c - families that only have folders in the engine: requests in chunks, with
- * drafts, preemption and prefix hits give the answers that they give alone. */
+/* test_engine_folders.c - families that only have folders, or only one GGUF file, in the engine:
+ * requests in chunks, with drafts, preemption and prefix hits give the answers that they give
+ * alone. */
 #include "engine_requests.h"
 #include "test_folder.h"
 #include <math.h>
@@ -8,12 +9,19 @@
 enum { PROMPT = 150, N = 12 };
 static const char *const models[] = { "zamba2", "rwkv", "zaya", NULL };
 
-/* The reference model in `dir`, with a tokenizer. */
+static char model_path[4200];
+
+/* The reference model in `dir`, with a tokenizer; or a GGUF file, which has one. */
 static void write_model(const char *name)
 {
     static char text[1 << 16];
     char path[4200];
     struct folder f;
+    const bool gguf = strstr(name, ".gguf");
+    snprintf(model_path, sizeof model_path, "%s%s%s", gguf ? shared_dir() : dir,
+             gguf ? "/goldens/" : "", gguf ? name : "");
+    if (gguf)
+        return;
     read_folder(&f, name);
     write_folder(&f, none, none);
     free_folder(&f);
@@ -29,7 +37,7 @@ static void write_model(const char *name)
 static struct quire_engine *open_small(uint32_t threads, uint64_t cache_tokens)
 {
     struct quire_engine_params p = params_for("");
-    p.model_path = dir;
+    p.model_path = model_path;
     p.n_threads = threads;
     p.context_length = 256;
     p.max_draft_tokens = 32;

@@ -217,42 +217,6 @@ static void test_scale(void **state)
     qr_model_config_free(&c);
 }
 
-/* Heads and ranks of RWKV-7. */
-static void test_wkv7(void **state)
-{
-    (void)state;
-    struct entry keys[] = {
-        { "rwkv7.wkv.head_size", QR_GGUF_U32, 16, NULL },
-        { "rwkv7.attention.decay_lora_rank", QR_GGUF_U32, 8, NULL },
-        { "rwkv7.attention.iclr_lora_rank", QR_GGUF_U32, 9, NULL },
-        { "rwkv7.attention.value_residual_mix_lora_rank", QR_GGUF_U32, 10, NULL },
-        { "rwkv7.attention.gate_lora_rank", QR_GGUF_U32, 11, NULL },
-        { "rwkv7.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5, NULL },
-    };
-    struct qr_model_config c = good("rwkv7", keys, 6);
-    const struct qr_recurrent_config *r = &c.recurrent;
-    assert_true(r->n_heads == 4 && r->key_dim == 16 && r->value_dim == 16 && r->norm_dim == 16);
-    assert_true(r->dt_rank == 8 && r->rate_rank == 9 && r->value_rank == 10 && r->gate_rank == 11);
-    assert_true(r->norm_eps == 16 * 1e-5f && c.layers[3].mixer == QR_MIXER_RECURRENT);
-    qr_model_config_free(&c);
-    for (size_t i = 0; i < 5; i++) {
-        struct quire_error err = QUIRE_ERROR_INIT;
-        const double kept = keys[i].value;
-        keys[i].value = i == 0 ? 24 : 0;
-        assert_status(QUIRE_E_FORMAT, make("rwkv7", keys, 6, &c, &err));
-        assert_non_null(
-            strstr(err.msg, i == 0 ? "not a multiple of wkv.head_size 24" : "rank is 0"));
-        keys[i].value = kept;
-        keys[i].type = QR_GGUF_STRING;
-        keys[i].text = "8";
-        assert_status(QUIRE_E_FORMAT, make("rwkv7", keys, 6, &c, &err));
-        assert_non_null(strstr(err.msg, keys[i].key));
-        keys[i].type = QR_GGUF_U32;
-        keys[i].text = NULL;
-    }
-    bad("rwkv7", keys[5], QUIRE_E_FORMAT, "wkv.head_size");
-}
-
 /* The norms of queries and keys are those whose tensors the file has. */
 static void test_norms(void **state)
 {
@@ -381,10 +345,10 @@ int main(void)
         cmocka_unit_test(test_further_tokens), cmocka_unit_test(test_families),
         cmocka_unit_test(test_scaling),        cmocka_unit_test(test_factors),
         cmocka_unit_test(test_scale),          cmocka_unit_test(test_norms),
-        cmocka_unit_test(test_wkv7),           cmocka_unit_test(test_list),
-        cmocka_unit_test(test_factor_types),   cmocka_unit_test(test_unknown),
-        cmocka_unit_test(test_loops),          cmocka_unit_test(test_no_heads),
-        cmocka_unit_test(test_sublayers),      cmocka_unit_test(test_layer_limits),
+        cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
+        cmocka_unit_test(test_unknown),        cmocka_unit_test(test_loops),
+        cmocka_unit_test(test_no_heads),       cmocka_unit_test(test_sublayers),
+        cmocka_unit_test(test_layer_limits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

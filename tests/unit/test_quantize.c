@@ -6,6 +6,7 @@
 #include "encode.h"
 #include "encode_block.h"
 #include "linear/dequantize.h"
+#include "plan.h"
 #include "quire_cmocka.h"
 #include <math.h>
 #include <stdlib.h>
@@ -189,6 +190,39 @@ static void supported(void **state)
     assert_false(encode_supports(99));
 }
 
+/* Vectors with several dimensions and small matrices keep their type. */
+static void kept_types(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool kept;
+    } tensors[] = {
+        { "blk.3.attn_q.weight", false },
+        { "blk.3.ffn_gate_inp.weight", true },
+        { "blk.3.time_mix_lerp_fused.weight", true },
+        { "blk.3.time_mix_lerp_x.weight", true },
+        { "blk.3.channel_mix_lerp_r.weight", true },
+        { "blk.3.time_mix_first.weight", true },
+        { "blk.3.time_mix_w2.weight", true },
+        { "blk.3.time_mix_g1.weight", true },
+        { "blk.3.time_mix_decay_w1.weight", true },
+        { "blk.3.time_mix_gate.weight", false },
+        { "blk.3.time_mix_receptance.weight", false },
+        { "blk.3.channel_mix_value.weight", false },
+        { "time_mix_w2.weight", false },
+    };
+    const struct plan p = { .scheme = scheme_find("Q8_0"), .n_layers = 8 };
+    for (size_t i = 0; i < sizeof tensors / sizeof tensors[0]; i++) {
+        const struct qr_gguf_tensor t = { .name = tensors[i].name,
+                                          .name_len = (uint32_t)strlen(tensors[i].name),
+                                          .type = QR_WEIGHT_F32,
+                                          .n_dims = 2,
+                                          .dims = { 256, 8, 1, 1 } };
+        assert_int_equal(plan_type(&p, &t), tensors[i].kept ? QR_WEIGHT_F32 : QR_WEIGHT_Q8_0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +233,7 @@ int main(void)
         cmocka_unit_test(with_importance),
         cmocka_unit_test(blocks_are_independent),
         cmocka_unit_test(supported),
+        cmocka_unit_test(kept_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

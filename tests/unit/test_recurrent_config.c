@@ -20,6 +20,9 @@
 #define RWKV(more)                                                                                 \
     "{\"model_type\":\"rwkv\",\"vocab_size\":320,\"hidden_size\":64,\"num_hidden_layers\":3,"      \
     "\"context_length\":512" more "}"
+#define RWKV6(more)                                                                                \
+    "{\"model_type\":\"rwkv6\",\"vocab_size\":320,\"hidden_size\":128,\"num_hidden_layers\":"      \
+    "3" more "}"
 #define RWKV7(more)                                                                                \
     "{\"model_type\":\"rwkv7\",\"vocab_size\":320,\"hidden_size\":128,\"num_hidden_layers\":3,"    \
     "\"hidden_act\":\"sqrelu\"" more "}"
@@ -208,6 +211,49 @@ static void wkv(void **state)
         QUIRE_E_FORMAT, "hidden size is 2000000");
 }
 
+/* RWKV-6: heads of 64, and ranks that follow from the hidden size. */
+static void wkv6(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(RWKV6(""));
+    const struct qr_recurrent_config *r = &c.recurrent;
+    expect_mixers(&c, "rrr");
+    assert_true(r->n_heads == 2 && r->key_dim == 64 && r->value_dim == 64 && r->norm_dim == 64);
+    assert_true(r->mix_rank == 32 && r->dt_rank == 64 && r->norm_eps == 64e-5f);
+    assert_true(c.layers[2].ffn_size == 448 && c.activation == QR_ACT_RELU2);
+    assert_true(c.embedding_norm && c.norm_eps == 1e-5f);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"rwkv6\",\"vocab_size\":320,\"hidden_size\":4096,"
+             "\"num_hidden_layers\":3,\"intermediate_size\":null}");
+    assert_true(r->mix_rank == 64 && r->dt_rank == 128 && c.layers[0].ffn_size == 14336);
+    qr_model_config_free(&c);
+    c = good(RWKV6(",\"head_size\":32,\"attention_hidden_size\":128,\"intermediate_size\":80,"
+                   "\"head_size_divisor\":4,\"layer_norm_epsilon\":1e-4,\"rescale_every\":2,"
+                   "\"num_attention_heads\":64,\"model_version\":\"6_0\""));
+    assert_true(r->n_heads == 4 && c.layers[0].ffn_size == 80 && r->norm_eps == 16e-5f);
+    assert_true(c.norm_eps == 1e-4f && qr_recurrent_rescale(r, 2) == 1);
+    qr_model_config_free(&c);
+}
+
+static void bad_wkv6(void **state)
+{
+    (void)state;
+    bad(RWKV6(",\"head_size\":0"), QUIRE_E_FORMAT, "not a multiple of head_size 0");
+    bad(RWKV6(",\"head_size\":48"), QUIRE_E_FORMAT,
+        "hidden_size 128 is not a multiple of head_size 48");
+    bad(RWKV6(",\"attention_hidden_size\":64"), QUIRE_E_UNSUPPORTED,
+        "attention_hidden_size 64 in a hidden size of 128");
+    bad(RWKV6(",\"intermediate_size\":0"), QUIRE_E_FORMAT, "feed-forward size is 0");
+    bad(RWKV6(",\"head_size_divisor\":1000"), QUIRE_E_FORMAT, "recurrent norm epsilon");
+    bad(RWKV6(",\"head_size_divisor\":\"8\""), QUIRE_E_FORMAT, "head_size_divisor");
+    bad(RWKV6(",\"model_version\":\"5_2\""), QUIRE_E_UNSUPPORTED, "model_version");
+    bad(RWKV6(",\"expand_k\":0.5"), QUIRE_E_UNSUPPORTED, "expand_k");
+    bad(RWKV6(",\"proj_low_rank_dim\":32"), QUIRE_E_UNSUPPORTED, "proj_low_rank_dim");
+    bad("{\"model_type\":\"rwkv6\",\"vocab_size\":320,\"hidden_size\":2000000,"
+        "\"num_hidden_layers\":3}",
+        QUIRE_E_FORMAT, "hidden size is 2000000");
+}
+
 /* RWKV-7: heads of 64, and ranks that follow from the hidden size. */
 static void wkv7(void **state)
 {
@@ -320,7 +366,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns),  cmocka_unit_test(bad_patterns),
         cmocka_unit_test(bad_mamba), cmocka_unit_test(shared_blocks),
-        cmocka_unit_test(wkv),       cmocka_unit_test(wkv7),
+        cmocka_unit_test(wkv),       cmocka_unit_test(wkv6),
+        cmocka_unit_test(bad_wkv6),  cmocka_unit_test(wkv7),
         cmocka_unit_test(bad_wkv7),  cmocka_unit_test(mamba_mix),
         cmocka_unit_test(bad_delta),
     };

@@ -9,6 +9,7 @@
     X(albert)                                                                                      \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
+    X(arwkv7)                                                                                      \
     X(baichuan)                                                                                    \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \
@@ -139,6 +140,8 @@
     X(recurrent_gemma)                                                                             \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
+    X(rwkv6)                                                                                       \
+    X(rwkv6qwen2)                                                                                  \
     X(rwkv7)                                                                                       \
     X(seed_oss)                                                                                    \
     X(smallthinker)                                                                                \

@@ -49,8 +49,8 @@ enum qr_slice {
     QR_SLICE_THIRD_0, /* of three blocks of equal size */
     QR_SLICE_THIRD_1,
     QR_SLICE_THIRD_2,
-    QR_SLICE_SIXTH_0, /* of six blocks of equal size, ... */
-    QR_SLICE_SIXTH_5 = QR_SLICE_SIXTH_0 + 5,
+    QR_SLICE_MIX_0, /* of as many blocks as a recurrent layer has shifted inputs, ... */
+    QR_SLICE_MIX_5 = QR_SLICE_MIX_0 + 5,
     QR_SLICE_INDEX_Q, /* of [queries; key] of an indexer */
     QR_SLICE_INDEX_K,
     QR_SLICE_TRANSPOSED = 0x100, /* flag: the matrix is stored as [in][out] */

@@ -77,6 +77,69 @@
         QR_W_REC_OUT, QR_SLICE_ALL, "blk.%u.ssm_out.weight"                                        \
     }
 
+/* RWKV-6; older converters have a tensor for each mix. */
+#define QR_NAMES_GGUF_WKV6                                                                         \
+    { QR_W_REC_MIX_X, QR_SLICE_ALL, "blk.%u.time_mix_lerp_x.weight" },                             \
+        { QR_W_REC_MIX_DT, QR_SLICE_MIX_0, "blk.%u.time_mix_lerp_fused.weight" },                  \
+        { QR_W_REC_MIX_K, QR_SLICE_MIX_0 + 1, "blk.%u.time_mix_lerp_fused.weight" },               \
+        { QR_W_REC_MIX_V, QR_SLICE_MIX_0 + 2, "blk.%u.time_mix_lerp_fused.weight" },               \
+        { QR_W_REC_MIX_Q, QR_SLICE_MIX_0 + 3, "blk.%u.time_mix_lerp_fused.weight" },               \
+        { QR_W_REC_MIX_Z, QR_SLICE_MIX_0 + 4, "blk.%u.time_mix_lerp_fused.weight" },               \
+        { QR_W_REC_MIX_DT, QR_SLICE_ALL, "blk.%u.time_mix_lerp_w.weight" },                        \
+        { QR_W_REC_MIX_K, QR_SLICE_ALL, "blk.%u.time_mix_lerp_k.weight" },                         \
+        { QR_W_REC_MIX_V, QR_SLICE_ALL, "blk.%u.time_mix_lerp_v.weight" },                         \
+        { QR_W_REC_MIX_Q, QR_SLICE_ALL, "blk.%u.time_mix_lerp_r.weight" },                         \
+        { QR_W_REC_MIX_Z, QR_SLICE_ALL, "blk.%u.time_mix_lerp_g.weight" },                         \
+        { QR_W_REC_MIX_A, QR_SLICE_ALL, "blk.%u.time_mix_w1.weight" },                             \
+        { QR_W_REC_MIX_B, QR_SLICE_ALL, "blk.%u.time_mix_w2.weight" },                             \
+        { QR_W_REC_DT_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_decay.weight" },                        \
+        { QR_W_REC_DT_A, QR_SLICE_ALL, "blk.%u.time_mix_decay_w1.weight" },                        \
+        { QR_W_REC_DT, QR_SLICE_ALL, "blk.%u.time_mix_decay_w2.weight" },                          \
+        { QR_W_REC_BONUS, QR_SLICE_ALL, "blk.%u.time_mix_first.weight" },                          \
+        { QR_W_REC_Q, QR_SLICE_ALL, "blk.%u.time_mix_receptance.weight" },                         \
+        { QR_W_REC_K, QR_SLICE_ALL, "blk.%u.time_mix_key.weight" },                                \
+        { QR_W_REC_V, QR_SLICE_ALL, "blk.%u.time_mix_value.weight" },                              \
+        { QR_W_REC_Q_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_receptance.bias" },                      \
+        { QR_W_REC_K_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_key.bias" },                             \
+        { QR_W_REC_V_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_value.bias" },                           \
+        { QR_W_REC_Z, QR_SLICE_ALL, "blk.%u.time_mix_gate.weight" },                               \
+        { QR_W_REC_OUT, QR_SLICE_ALL, "blk.%u.time_mix_output.weight" },                           \
+        { QR_W_REC_NORM, QR_SLICE_ALL, "blk.%u.time_mix_ln.weight" },                              \
+    {                                                                                              \
+        QR_W_REC_NORM_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_ln.bias"                                \
+    }
+
+/* RWKV-7. */
+#define QR_NAMES_GGUF_WKV7                                                                         \
+    { QR_W_REC_MIX_Q, QR_SLICE_MIX_0, "blk.%u.time_mix_lerp_fused.weight" },                       \
+        { QR_W_REC_MIX_DT, QR_SLICE_MIX_0 + 1, "blk.%u.time_mix_lerp_fused.weight" },              \
+        { QR_W_REC_MIX_K, QR_SLICE_MIX_0 + 2, "blk.%u.time_mix_lerp_fused.weight" },               \
+        { QR_W_REC_MIX_V, QR_SLICE_MIX_0 + 3, "blk.%u.time_mix_lerp_fused.weight" },               \
+        { QR_W_REC_MIX_RATE, QR_SLICE_MIX_0 + 4, "blk.%u.time_mix_lerp_fused.weight" },            \
+        { QR_W_REC_MIX_Z, QR_SLICE_MIX_5, "blk.%u.time_mix_lerp_fused.weight" },                   \
+        { QR_W_REC_Q, QR_SLICE_ALL, "blk.%u.time_mix_receptance.weight" },                         \
+        { QR_W_REC_K, QR_SLICE_ALL, "blk.%u.time_mix_key.weight" },                                \
+        { QR_W_REC_V, QR_SLICE_ALL, "blk.%u.time_mix_value.weight" },                              \
+        { QR_W_REC_OUT, QR_SLICE_ALL, "blk.%u.time_mix_output.weight" },                           \
+        { QR_W_REC_DT_A, QR_SLICE_ALL, "blk.%u.time_mix_w1.weight" },                              \
+        { QR_W_REC_DT, QR_SLICE_ALL, "blk.%u.time_mix_w2.weight" },                                \
+        { QR_W_REC_DT_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_w0.weight" },                           \
+        { QR_W_REC_RATE_A, QR_SLICE_ALL, "blk.%u.time_mix_a1.weight" },                            \
+        { QR_W_REC_RATE, QR_SLICE_ALL, "blk.%u.time_mix_a2.weight" },                              \
+        { QR_W_REC_RATE_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_a0.weight" },                         \
+        { QR_W_REC_VALUE_A, QR_SLICE_ALL, "blk.%u.time_mix_v1.weight" },                           \
+        { QR_W_REC_VALUE, QR_SLICE_ALL, "blk.%u.time_mix_v2.weight" },                             \
+        { QR_W_REC_VALUE_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_v0.weight" },                        \
+        { QR_W_REC_Z_A, QR_SLICE_ALL, "blk.%u.time_mix_g1.weight" },                               \
+        { QR_W_REC_Z, QR_SLICE_ALL, "blk.%u.time_mix_g2.weight" },                                 \
+        { QR_W_REC_KEY_READ, QR_SLICE_ALL, "blk.%u.time_mix_k_k.weight" },                         \
+        { QR_W_REC_KEY_RATE, QR_SLICE_ALL, "blk.%u.time_mix_k_a.weight" },                         \
+        { QR_W_REC_BONUS, QR_SLICE_ALL, "blk.%u.time_mix_r_k.weight" },                            \
+        { QR_W_REC_NORM, QR_SLICE_ALL, "blk.%u.time_mix_ln.weight" },                              \
+    {                                                                                              \
+        QR_W_REC_NORM_BIAS, QR_SLICE_ALL, "blk.%u.time_mix_ln.bias"                                \
+    }
+
 /* Dense layer of Jamba, Bamba and Falcon-H1, and their norms. */
 #define QR_NAMES_FEED_FORWARD                                                                      \
     { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.final_layernorm.weight" },                            \

@@ -2,6 +2,7 @@
 /* rwkv7.c - RWKV-7: recurrent layers whose state removes along another vector than it adds, and
  * feed-forward layers with token shift. */
 #include "model/arch/arch.h"
+#include "model/arch/recurrent_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 2048 }, /* the state does not depend on it */
@@ -55,12 +56,12 @@ static const struct qr_name_rule names[] = {
     { QR_W_REC_MIX_V, QR_SLICE_ALL, MIX "x_v" },
     { QR_W_REC_MIX_RATE, QR_SLICE_ALL, MIX "x_a" },
     { QR_W_REC_MIX_Z, QR_SLICE_ALL, MIX "x_g" },
-    { QR_W_REC_MIX_Q, QR_SLICE_SIXTH_0, MIX "x_x" }, /* all six as one tensor */
-    { QR_W_REC_MIX_DT, QR_SLICE_SIXTH_0 + 1, MIX "x_x" },
-    { QR_W_REC_MIX_K, QR_SLICE_SIXTH_0 + 2, MIX "x_x" },
-    { QR_W_REC_MIX_V, QR_SLICE_SIXTH_0 + 3, MIX "x_x" },
-    { QR_W_REC_MIX_RATE, QR_SLICE_SIXTH_0 + 4, MIX "x_x" },
-    { QR_W_REC_MIX_Z, QR_SLICE_SIXTH_5, MIX "x_x" },
+    { QR_W_REC_MIX_Q, QR_SLICE_MIX_0, MIX "x_x" }, /* all six as one tensor */
+    { QR_W_REC_MIX_DT, QR_SLICE_MIX_0 + 1, MIX "x_x" },
+    { QR_W_REC_MIX_K, QR_SLICE_MIX_0 + 2, MIX "x_x" },
+    { QR_W_REC_MIX_V, QR_SLICE_MIX_0 + 3, MIX "x_x" },
+    { QR_W_REC_MIX_RATE, QR_SLICE_MIX_0 + 4, MIX "x_x" },
+    { QR_W_REC_MIX_Z, QR_SLICE_MIX_5, MIX "x_x" },
     { QR_W_REC_Q, QR_SLICE_ALL, MIX "r_proj.weight" },
     { QR_W_REC_K, QR_SLICE_ALL, MIX "k_proj.weight" },
     { QR_W_REC_V, QR_SLICE_ALL, MIX "v_proj.weight" },
@@ -90,43 +91,16 @@ static const struct qr_name_rule names[] = {
 #undef MIX
 #undef L
 
-#define L   "blk.%u."
-#define MIX L "time_mix_"
+#define L "blk.%u."
 static const struct qr_name_rule gguf_names[] = {
     { QR_W_FFN_NORM, QR_SLICE_ALL, L "attn_norm_2.weight" },
     { QR_W_FFN_NORM_BIAS, QR_SLICE_ALL, L "attn_norm_2.bias" },
-    { QR_W_REC_MIX_Q, QR_SLICE_SIXTH_0, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_DT, QR_SLICE_SIXTH_0 + 1, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_K, QR_SLICE_SIXTH_0 + 2, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_V, QR_SLICE_SIXTH_0 + 3, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_RATE, QR_SLICE_SIXTH_0 + 4, MIX "lerp_fused.weight" },
-    { QR_W_REC_MIX_Z, QR_SLICE_SIXTH_5, MIX "lerp_fused.weight" },
-    { QR_W_REC_Q, QR_SLICE_ALL, MIX "receptance.weight" },
-    { QR_W_REC_K, QR_SLICE_ALL, MIX "key.weight" },
-    { QR_W_REC_V, QR_SLICE_ALL, MIX "value.weight" },
-    { QR_W_REC_OUT, QR_SLICE_ALL, MIX "output.weight" },
-    { QR_W_REC_DT_A, QR_SLICE_ALL, MIX "w1.weight" },
-    { QR_W_REC_DT, QR_SLICE_ALL, MIX "w2.weight" },
-    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, MIX "w0.weight" },
-    { QR_W_REC_RATE_A, QR_SLICE_ALL, MIX "a1.weight" },
-    { QR_W_REC_RATE, QR_SLICE_ALL, MIX "a2.weight" },
-    { QR_W_REC_RATE_BIAS, QR_SLICE_ALL, MIX "a0.weight" },
-    { QR_W_REC_VALUE_A, QR_SLICE_ALL, MIX "v1.weight" },
-    { QR_W_REC_VALUE, QR_SLICE_ALL, MIX "v2.weight" },
-    { QR_W_REC_VALUE_BIAS, QR_SLICE_ALL, MIX "v0.weight" },
-    { QR_W_REC_Z_A, QR_SLICE_ALL, MIX "g1.weight" },
-    { QR_W_REC_Z, QR_SLICE_ALL, MIX "g2.weight" },
-    { QR_W_REC_KEY_READ, QR_SLICE_ALL, MIX "k_k.weight" },
-    { QR_W_REC_KEY_RATE, QR_SLICE_ALL, MIX "k_a.weight" },
-    { QR_W_REC_BONUS, QR_SLICE_ALL, MIX "r_k.weight" },
-    { QR_W_REC_NORM, QR_SLICE_ALL, MIX "ln.weight" },
-    { QR_W_REC_NORM_BIAS, QR_SLICE_ALL, MIX "ln.bias" },
+    QR_NAMES_GGUF_WKV7,
     { QR_W_FFN_MIX_UP, QR_SLICE_ALL, L "channel_mix_lerp_k.weight" },
     { QR_W_FFN_UP, QR_SLICE_ALL, L "channel_mix_key.weight" },
     { QR_W_FFN_DOWN, QR_SLICE_ALL, L "channel_mix_value.weight" },
     { 0 },
 };
-#undef MIX
 #undef L
 
 static const char *const ignored_tensors[] = {

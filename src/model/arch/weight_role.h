@@ -148,8 +148,8 @@ enum qr_weight_role {
     /* recurrent layers; dt is the step size of Mamba and the decay input of the delta rule. Their
      * number per channel, head or key element is DT below. */
     QR_W_REC_Q,      /* [n_key_heads * key_dim][hidden]; short convolution: [hidden][hidden] */
-    QR_W_REC_K,      /* as Q */
-    QR_W_REC_V,      /* [n_heads * value_dim][hidden] */
+    QR_W_REC_K,      /* as Q; WKV6: [n_kv_heads * key_dim][hidden] */
+    QR_W_REC_V,      /* [n_heads * value_dim][hidden]; WKV6: [n_kv_heads * value_dim][hidden] */
     QR_W_REC_Z,      /* gate, [n_heads * value_dim][hidden or gate_rank] */
     QR_W_REC_Z_A,    /* [gate_rank][hidden] */
     QR_W_REC_DT,     /* [DT][hidden or dt_rank] */
@@ -171,8 +171,8 @@ enum qr_weight_role {
     QR_W_REC_C_NORM,
     QR_W_REC_NORM, /* [norm_dim] per head, or [n_heads * value_dim] */
     QR_W_REC_NORM_BIAS,
-    /* [hidden]: parts of the token itself in the shifted inputs of K, V and Z; WKV7: of the token
-     * before it, also in those of Q, DT_A and RATE_A; VALUE_A reads that of V */
+    /* [hidden]: parts of the token itself in the shifted inputs of K, V and Z; WKV6, WKV7: of the
+     * token before it, also in those of Q, DT_A and RATE_A; VALUE_A reads that of V */
     QR_W_REC_MIX_K,
     QR_W_REC_MIX_V,
     QR_W_REC_MIX_Z,
@@ -188,7 +188,14 @@ enum qr_weight_role {
     QR_W_REC_VALUE_BIAS, /* [values] */
     QR_W_REC_KEY_READ,   /* [keys]: factors of the keys that are read and removed */
     QR_W_REC_KEY_RATE,   /* [keys]: the part of the rates that keys are multiplied by */
-    QR_W_REC_BONUS,      /* [keys]: weights of the token's own key and query */
+    QR_W_REC_BONUS,      /* [keys]: weights of the token's own key and query; WKV6, too */
+    /* WKV6: the input that MIX_X mixes gives each of the parts DT, K, V, Q and Z a correction, the
+     * product of its rows of MIX_A, tanh, and a matrix of the stack MIX_B, in this order */
+    QR_W_REC_MIX_X, /* [hidden] */
+    QR_W_REC_MIX_A, /* [5 mix_rank][hidden] */
+    QR_W_REC_MIX_B, /* [hidden][mix_rank] */
+    QR_W_REC_Q_BIAS,
+    QR_W_REC_K_BIAS,
     QR_W_REC_V_BIAS,
     QR_W_REC_Z_BIAS,
     QR_W_REC_OUT_BIAS,

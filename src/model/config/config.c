@@ -213,6 +213,7 @@ uint64_t qr_recurrent_dt_width(const struct qr_recurrent_config *r)
     case QR_RECURRENT_RG_LRU:
         return qr_recurrent_value_width(r);
     case QR_RECURRENT_DELTA:
+    case QR_RECURRENT_WKV6:
     case QR_RECURRENT_WKV7:
         return r->vector_decay ? (uint64_t)r->n_heads * r->key_dim : r->n_heads;
     default:
@@ -230,7 +231,8 @@ static void finish_recurrent(struct qr_model_config *cfg, const struct qr_recurr
     if (arch->low_rank_gate)
         r->dt_rank = r->gate_rank = r->value_dim;
     r->norm_per_head = arch->head_norm;
-    r->norm_dim = arch->head_norm || r->kind == QR_RECURRENT_WKV7 ? r->value_dim
+    const bool head_norms = r->kind == QR_RECURRENT_WKV6 || r->kind == QR_RECURRENT_WKV7;
+    r->norm_dim = arch->head_norm || head_norms          ? r->value_dim
                   : arch->grouped_norm && r->n_key_heads ? (uint32_t)(values / r->n_key_heads)
                                                          : (uint32_t)values;
     if (r->norm_eps == 0)

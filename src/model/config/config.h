@@ -120,7 +120,26 @@ static inline uint32_t qr_recurrent_mix_rank(uint32_t hidden)
 /* Whether sublayers have token shift. */
 static inline bool qr_recurrent_shifts(const struct qr_recurrent_config *r)
 {
-    return r->kind == QR_RECURRENT_WKV || r->kind == QR_RECURRENT_WKV7;
+    return r->kind == QR_RECURRENT_WKV || r->kind == QR_RECURRENT_WKV6 ||
+           r->kind == QR_RECURRENT_WKV7;
+}
+
+/* Whether those of feed-forward networks have it, too. */
+static inline bool qr_recurrent_shifts_ffn(const struct qr_recurrent_config *r)
+{
+    return qr_recurrent_shifts(r) && !r->plain_ffn;
+}
+
+/* WKV6, WKV7: number of shifted inputs of a recurrent sublayer; that of the gate is the last. */
+static inline uint32_t qr_recurrent_shifted_inputs(const struct qr_recurrent_config *r)
+{
+    return 4u + (r->kind == QR_RECURRENT_WKV7) + (r->output != QR_RECURRENT_OUT_PLAIN);
+}
+
+/* WKV6: what the output matrices of a layer were divided by, a power of two. */
+static inline float qr_recurrent_rescale(const struct qr_recurrent_config *r, uint32_t layer)
+{
+    return r->rescale_every ? (float)((uint64_t)1 << layer / r->rescale_every) : 1;
 }
 
 /* Whether any layer is a mixture of experts. */

@@ -42,7 +42,7 @@ quire_status qr_gguf_read_mixers(const struct qr_gguf_source *s)
     for (uint32_t i = 0; r && i < s->cfg->n_layers; i++) {
         struct qr_layer_config *l = &s->cfg->layers[i];
         const bool recurs =
-            r->config.kind == QR_RECURRENT_WKV7 || qr_gguf_source_has_role(s, QR_W_REC_CONV_V, i);
+            qr_recurrent_shifts(&r->config) || qr_gguf_source_has_role(s, QR_W_REC_CONV_V, i);
         const bool ffn = qr_gguf_source_has_role(s, QR_W_FFN_UP, i) ||
                          qr_gguf_source_has_role(s, QR_W_ROUTER, i);
         l->mixer = (uint8_t)(recurs          ? r->mixer
@@ -95,21 +95,80 @@ static quire_status read_ssm(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
-static quire_status read_wkv7(const struct qr_gguf_source *s)
+/* Heads of RWKV-6 and RWKV-7, and the number of sublayers with token shift. */
+static quire_status read_wkv_heads(const struct qr_gguf_source *s)
 {
     struct qr_recurrent_config *r = &s->cfg->recurrent;
+    const uint32_t want = r->plain_ffn ? 1 : 2;
+    uint32_t shifts;
+    QR_TRY(qr_gguf_source_u32_or(s, "token_shift_count", want, &shifts));
+    if (shifts != want)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED, "%s.token_shift_count is %u, not %u", s->prefix,
+                       shifts, want);
     QR_TRY(qr_gguf_source_u32(s, "wkv.head_size", &r->key_dim));
-    QR_TRY(qr_gguf_source_u32(s, "attention.decay_lora_rank", &r->dt_rank));
-    QR_TRY(qr_gguf_source_u32(s, "attention.iclr_lora_rank", &r->rate_rank));
-    QR_TRY(qr_gguf_source_u32(s, "attention.value_residual_mix_lora_rank", &r->value_rank));
-    QR_TRY(qr_gguf_source_u32(s, "attention.gate_lora_rank", &r->gate_rank));
     if (r->key_dim == 0 || s->cfg->hidden_size % r->key_dim != 0)
         return qr_fail(s->err, QUIRE_E_FORMAT,
                        "%s.embedding_length %u is not a multiple of wkv.head_size %u", s->prefix,
                        s->cfg->hidden_size, r->key_dim);
     r->value_dim = r->key_dim;
     r->n_heads = r->n_key_heads = s->cfg->hidden_size / r->key_dim;
-    r->norm_eps = (float)r->key_dim * s->cfg->norm_eps;
+    return QUIRE_OK;
+}
+
+/* Heads of keys and values that those of queries share, the same number in all layers. */
+static quire_status read_kv_heads(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    r->n_kv_heads = s->cfg->layers[0].n_kv_heads;
+    for (uint32_t i = 1; i < s->cfg->n_layers; i++)
+        if (s->cfg->layers[i].n_kv_heads != r->n_kv_heads)
+            return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                           "%s.attention.head_count_kv is %u in layer %u and %u in layer 0",
+                           s->prefix, s->cfg->layers[i].n_kv_heads, i, r->n_kv_heads);
+    if (r->n_kv_heads && r->n_heads % r->n_kv_heads != 0)
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "%s: %u heads of wkv.head_size, not a multiple of attention.head_count_kv "
+                       "%u",
+                       s->prefix, r->n_heads, r->n_kv_heads);
+    return QUIRE_OK;
+}
+
+/* Converters divide the output matrices of layer i by 2^(i / rescale_every_n_layers); those of
+ * gated linear attention do not. */
+static quire_status read_wkv6(const struct qr_gguf_source *s)
+{
+    enum { MAX_HALVINGS = 31 };
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    QR_TRY(read_wkv_heads(s));
+    QR_TRY(qr_gguf_source_u32(s, "time_mix_extra_dim", &r->mix_rank));
+    QR_TRY(qr_gguf_source_u32(s, "time_decay_extra_dim", &r->dt_rank));
+    r->qkv_bias = qr_gguf_source_has_role(s, QR_W_REC_V_BIAS, 0);
+    if (r->gated_linear)
+        return read_kv_heads(s);
+    QR_TRY(qr_gguf_source_u32_or(s, "rescale_every_n_layers", 0, &r->rescale_every));
+    if (r->rescale_every && (s->cfg->n_layers - 1) / r->rescale_every > MAX_HALVINGS)
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "%s.rescale_every_n_layers is %u: more than %d halvings in %u layers",
+                       s->prefix, r->rescale_every, MAX_HALVINGS, s->cfg->n_layers);
+    r->norm_eps = 64e-5f; /* the files have no key for it */
+    return QUIRE_OK;
+}
+
+static quire_status read_wkv7(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    QR_TRY(read_wkv_heads(s));
+    QR_TRY(qr_gguf_source_u32(s, "attention.decay_lora_rank", &r->dt_rank));
+    QR_TRY(qr_gguf_source_u32(s, "attention.iclr_lora_rank", &r->rate_rank));
+    QR_TRY(qr_gguf_source_u32(s, "attention.value_residual_mix_lora_rank", &r->value_rank));
+    if (!r->plain_ffn) {
+        r->norm_eps = (float)r->key_dim * s->cfg->norm_eps;
+        return qr_gguf_source_u32(s, "attention.gate_lora_rank", &r->gate_rank);
+    }
+    r->norm_eps = 64e-5f; /* the files have no key for it */
+    r->no_norm = !qr_gguf_source_has_role(s, QR_W_REC_NORM, 0);
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.gate_lora_rank", 0, &r->gate_rank));
+    r->output = r->gate_rank ? QR_RECURRENT_OUT_GATED : QR_RECURRENT_OUT_PLAIN;
     return QUIRE_OK;
 }
 
@@ -126,6 +185,8 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
     case QR_RECURRENT_MAMBA2:
     case QR_RECURRENT_MAMBA_MIX:
         return read_ssm(s);
+    case QR_RECURRENT_WKV6:
+        return read_wkv6(s);
     case QR_RECURRENT_WKV7:
         return read_wkv7(s);
     case QR_RECURRENT_DELTA:

@@ -149,6 +149,44 @@ static quire_status read_wkv(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* Heads of RWKV-6 and RWKV-7. */
+static quire_status read_wkv_heads(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    QR_TRY(qr_hf_u32(h, "head_dim", &r->key_dim));
+    if (r->key_dim == 0 || h->cfg->hidden_size % r->key_dim != 0)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: hidden_size %u is not a multiple of %s %u",
+                       h->cfg->hidden_size, qr_hf_name(h, "head_dim"), r->key_dim);
+    r->value_dim = r->key_dim;
+    r->n_heads = r->n_key_heads = h->cfg->hidden_size / r->key_dim;
+    return QUIRE_OK;
+}
+
+/* RWKV-6: heads, and ranks and feed-forward sizes, which follow from the hidden size. */
+static quire_status read_wkv6(const struct qr_hf_source *h)
+{
+    struct qr_recurrent_config *r = &h->cfg->recurrent;
+    const uint32_t hidden = h->cfg->hidden_size;
+    uint32_t width = hidden, ffn, divisor;
+    bool has;
+    QR_TRY(read_wkv_heads(h));
+    QR_TRY(qr_hf_u32_opt(h, "attention_hidden_size", &width, &has)); /* null: hidden_size */
+    if (width != hidden)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: attention_hidden_size %u in a hidden size of %u", width,
+                       hidden);
+    ffn = hidden <= QR_CONFIG_MAX_HIDDEN ? 7 * hidden / 2 / 32 * 32 : 0;
+    QR_TRY(qr_hf_u32_opt(h, "intermediate_size", &ffn, &has));
+    for (uint32_t i = 0; i < h->cfg->n_layers; i++)
+        h->cfg->layers[i].ffn_size = ffn;
+    r->mix_rank = hidden == 4096 ? 64 : 32;
+    r->dt_rank = hidden == 4096 ? 128 : 64;
+    QR_TRY(qr_hf_u32(h, "head_size_divisor", &divisor));
+    r->norm_eps = (float)(1e-5 * divisor * divisor);
+    return QUIRE_OK;
+}
+
 /* The ranks of RWKV-7, which follow from the hidden size where the file has none. */
 static quire_status read_wkv7_ranks(const struct qr_hf_source *h)
 {
@@ -174,15 +212,10 @@ static quire_status read_wkv7_ranks(const struct qr_hf_source *h)
 static quire_status read_wkv7(const struct qr_hf_source *h)
 {
     struct qr_recurrent_config *r = &h->cfg->recurrent;
-    uint32_t ffn = 0, heads = 0;
+    uint32_t ffn = 0, heads;
     bool has;
-    QR_TRY(qr_hf_u32(h, "head_dim", &r->key_dim));
-    if (r->key_dim == 0 || h->cfg->hidden_size % r->key_dim != 0)
-        return qr_fail(h->err, QUIRE_E_FORMAT,
-                       "config.json: hidden_size %u is not a multiple of head_dim %u",
-                       h->cfg->hidden_size, r->key_dim);
-    r->value_dim = r->key_dim;
-    r->n_heads = r->n_key_heads = heads = h->cfg->hidden_size / r->key_dim;
+    QR_TRY(read_wkv_heads(h));
+    heads = r->n_heads;
     QR_TRY(qr_hf_u32_opt(h, "num_heads", &heads, &has));
     if (heads != r->n_heads)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
@@ -232,6 +265,8 @@ static quire_status read_kind(const struct qr_hf_source *h)
         return read_mamba_mix(h);
     case QR_RECURRENT_WKV:
         return read_wkv(h);
+    case QR_RECURRENT_WKV6:
+        return read_wkv6(h);
     case QR_RECURRENT_WKV7:
         return read_wkv7(h);
     case QR_RECURRENT_DELTA:

@@ -194,14 +194,15 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     QR_TRY(in_range("recurrent key or state size", r->key_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
     QR_TRY(in_range("recurrent value size", r->value_dim, 1, QR_CONFIG_MAX_HEAD_DIM, err));
     QR_TRY(in_range("recurrent values", qr_recurrent_value_width(r), 1, QR_CONFIG_MAX_HIDDEN, err));
-    QR_TRY(in_range("recurrent dt rank", r->dt_rank,
-                    qr_recurrent_reads_channels(r) || r->kind == QR_RECURRENT_WKV7,
+    const bool wkv6 = r->kind == QR_RECURRENT_WKV6, wkv7 = r->kind == QR_RECURRENT_WKV7;
+    QR_TRY(in_range("recurrent dt rank", r->dt_rank, qr_recurrent_reads_channels(r) || wkv6 || wkv7,
                     QR_CONFIG_MAX_HIDDEN, err));
-    const bool wkv7 = r->kind == QR_RECURRENT_WKV7;
-    QR_TRY(in_range("recurrent gate rank", r->gate_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("rank of mixes", r->mix_rank, wkv6, QR_CONFIG_MAX_HIDDEN, err));
+    QR_TRY(in_range("recurrent gate rank", r->gate_rank, wkv7 && !r->plain_ffn,
+                    QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("recurrent rate rank", r->rate_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));
     QR_TRY(in_range("recurrent value rank", r->value_rank, wkv7, QR_CONFIG_MAX_HIDDEN, err));
-    const bool conv = r->kind != QR_RECURRENT_LIGHTNING && !wkv && !wkv7;
+    const bool conv = r->kind != QR_RECURRENT_LIGHTNING && !qr_recurrent_shifts(r);
     QR_TRY(in_range("taps of the convolution", r->conv_taps, conv, conv ? QR_CONFIG_MAX_TAPS : 0,
                     err));
     if (r->n_heads % r->n_key_heads != 0)

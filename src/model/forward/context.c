@@ -269,9 +269,10 @@ static void reserve_recurrent(const struct quire_model *m, struct quire_context 
         (r->conv_taps && r->kind != QR_RECURRENT_SHORT_CONV) || r->kind == QR_RECURRENT_WKV7;
     b->conv = take_floats(c, rows, wide ? in : 0);
     b->z = take_floats(c, rows, r->output == QR_RECURRENT_OUT_PLAIN ? 0 : values);
-    b->dt = take_floats(c, rows, dt);
+    b->dt = take_floats(c, rows, r->kind == QR_RECURRENT_WKV6 ? 0 : dt);
     b->decay = take_floats(c, rows, r->kind == QR_RECURRENT_MAMBA1 ? 0 : dt);
-    b->beta = take_floats(c, rows, r->kind == QR_RECURRENT_DELTA ? r->n_heads : 0);
+    const bool betas = r->kind == QR_RECURRENT_DELTA || r->gated_linear;
+    b->beta = take_floats(c, rows, betas ? r->n_heads : 0);
     b->low = take_floats(c, rows, r->dt_rank + (channels ? 2 * (size_t)r->key_dim : 0));
     b->low_z = take_floats(c, rows, channels ? r->dt_rank : r->gate_rank);
     b->out = take_floats(c, rows, values);

@@ -7,6 +7,7 @@
 #include "model/forward/projection.h"
 #include "model/forward/recurrent_scan.h"
 #include "model/forward/thread_state.h"
+#include "model/forward/time_mix6.h"
 #include "model/forward/time_mix7.h"
 #include "model/forward/token_shift.h"
 #include <math.h>
@@ -209,6 +210,10 @@ void qr_recurrent_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     const struct qr_thread_state t = qr_thread_state(s, team);
     if (m->config->recurrent.kind == QR_RECURRENT_WKV) {
         qr_time_mix(s, i, out, team);
+        return;
+    }
+    if (m->config->recurrent.kind == QR_RECURRENT_WKV6) {
+        qr_time_mix6(s, i, out, team);
         return;
     }
     if (m->config->recurrent.kind == QR_RECURRENT_WKV7) {

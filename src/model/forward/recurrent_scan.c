@@ -206,6 +206,10 @@ static void run_head(const struct qr_recurrent *x, const struct qr_state_run *ru
         qr_scan_delta(&scan, k);
         return;
     }
+    if (r->kind == QR_RECURRENT_WKV6) {
+        qr_scan_wkv6(&scan, k);
+        return;
+    }
     if (r->kind == QR_RECURRENT_WKV7) {
         scan.read = b->conv + run->row * x->in_width + h * keys;
         scan.remove = scan.read + x->keys;

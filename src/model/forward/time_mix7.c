@@ -1,45 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* time_mix7.c - the recurrent sublayer of RWKV-7 (arXiv 2503.14456): shifted inputs, projections of
  * queries, keys and values, low-rank decays, rates, shares of the first layer's values and gates,
- * the recurrence, norms by head. Formulas: docs/numerics.md, R13. */
+ * the recurrence, norms by head. Formulas: docs/numerics.md, R13 and R15. */
 #include "model/forward/time_mix7.h"
-#include "base/threads.h"
-#include "model/forward/projection.h"
-#include "model/forward/recurrent_scan.h"
+#include "model/config/config.h"
+#include "model/forward/mix_stages.h"
 #include "model/forward/token_shift.h"
 #include <math.h>
 #include <string.h>
-
-/* out = src W^T + bias, in rows `stride` apart (0: of their width); no bias where its role is that
- * of the matrix. Ends with a barrier. */
-static void project(const struct qr_recurrent *x, enum qr_weight_role role,
-                    enum qr_weight_role bias, const float *src, float *out, size_t stride,
-                    const struct quire_team *team)
-{
-    const struct qr_packed *w = x->layer->mat[role];
-    const uint32_t layer = (uint32_t)(x->layer - x->s->ctx->model->layers);
-    const struct qr_projection p = {
-        w, bias == role ? NULL : x->layer->vec[bias], out, { role, layer, 0 }
-    };
-    struct qr_act act;
-    qr_convert_input(x->s, &act, &w, 1, src, x->s->n_tokens, team);
-    qr_project_strided(x->s, &act, &p, &stride, 1, team);
-    quire_team_barrier(team);
-}
-
-/* The activation between the two products of a low-rank projection; ends with a barrier. */
-static void activate(const struct qr_recurrent *x, float *low, size_t rank, bool sigmoid,
-                     const struct quire_team *team)
-{
-    const struct qr_kernels *k = x->s->ctx->model->kernels;
-    size_t begin, end;
-    qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
-    if (sigmoid)
-        k->sigmoid_mul(low + begin * rank, NULL, 1, (end - begin) * rank);
-    else
-        k->soft_cap(low + begin * rank, 1, (end - begin) * rank); /* tanh */
-    quire_team_barrier(team);
-}
 
 static void project_all(const struct qr_recurrent *x, const struct quire_team *team)
 {
@@ -47,22 +15,24 @@ static void project_all(const struct qr_recurrent *x, const struct quire_team *t
     const struct qr_recurrent_config *r = x->config;
     float *const *in = b->mixed;
     const size_t stride = x->in_width;
-    project(x, QR_W_REC_Q, QR_W_REC_Q, in[0], b->in, stride, team);
-    project(x, QR_W_REC_K, QR_W_REC_K, in[2], b->in + x->keys, stride, team);
-    project(x, QR_W_REC_V, QR_W_REC_V, in[3], b->in + 2 * x->keys, stride, team);
-    project(x, QR_W_REC_DT_A, QR_W_REC_DT_A, in[1], b->low, 0, team);
-    activate(x, b->low, r->dt_rank, false, team);
-    project(x, QR_W_REC_DT, QR_W_REC_DT_BIAS, b->low, b->decay, 0, team);
-    project(x, QR_W_REC_RATE_A, QR_W_REC_RATE_A, in[4], b->low_rate, 0, team);
-    project(x, QR_W_REC_RATE, QR_W_REC_RATE_BIAS, b->low_rate, b->dt, 0, team);
-    project(x, QR_W_REC_Z_A, QR_W_REC_Z_A, in[5], b->low_z, 0, team);
-    activate(x, b->low_z, r->gate_rank, true, team);
-    project(x, QR_W_REC_Z, QR_W_REC_Z, b->low_z, b->z, 0, team);
+    qr_mix_project(x, QR_W_REC_Q, QR_W_REC_Q, in[0], b->in, stride, team);
+    qr_mix_project(x, QR_W_REC_K, QR_W_REC_K, in[2], b->in + x->keys, stride, team);
+    qr_mix_project(x, QR_W_REC_V, QR_W_REC_V, in[3], b->in + 2 * x->keys, stride, team);
+    qr_mix_project(x, QR_W_REC_DT_A, QR_W_REC_DT_A, in[1], b->low, 0, team);
+    qr_mix_activate(x, b->low, r->dt_rank, false, team);
+    qr_mix_project(x, QR_W_REC_DT, QR_W_REC_DT_BIAS, b->low, b->decay, 0, team);
+    qr_mix_project(x, QR_W_REC_RATE_A, QR_W_REC_RATE_A, in[4], b->low_rate, 0, team);
+    qr_mix_project(x, QR_W_REC_RATE, QR_W_REC_RATE_BIAS, b->low_rate, b->dt, 0, team);
+    if (r->gate_rank) {
+        qr_mix_project(x, QR_W_REC_Z_A, QR_W_REC_Z_A, in[5], b->low_z, 0, team);
+        qr_mix_activate(x, b->low_z, r->gate_rank, true, team);
+        qr_mix_project(x, QR_W_REC_Z, QR_W_REC_Z, b->low_z, b->z, 0, team);
+    }
     if (!x->layer->mat[QR_W_REC_VALUE])
         return; /* the first layer */
-    project(x, QR_W_REC_VALUE_A, QR_W_REC_VALUE_A, in[3], b->low_share, 0, team);
-    project(x, QR_W_REC_VALUE, QR_W_REC_VALUE_BIAS, b->low_share, b->conv + 2 * x->keys, stride,
-            team);
+    qr_mix_project(x, QR_W_REC_VALUE_A, QR_W_REC_VALUE_A, in[3], b->low_share, 0, team);
+    qr_mix_project(x, QR_W_REC_VALUE, QR_W_REC_VALUE_BIAS, b->low_share, b->conv + 2 * x->keys,
+                   stride, team);
 }
 
 /* Keys that are read: k * factors, of each head to length 1. */
@@ -107,7 +77,8 @@ static void prepare_row(const struct qr_recurrent *x, size_t t)
     }
 }
 
-/* z = gate z * (norm of each head + the token's own value, weighted by its query and key) */
+/* out = norm of each head, if there is one, + the token's own value, weighted by its query and key;
+ * z = gate z * out, if there is a gate */
 static void finish_row(const struct qr_recurrent *x, size_t t)
 {
     const struct qr_recurrent_buffers *b = &x->s->ctx->recurrent;
@@ -115,28 +86,20 @@ static void finish_row(const struct qr_recurrent *x, size_t t)
     const struct qr_recurrent_config *r = x->config;
     const float *bonus = x->layer->vec[QR_W_REC_BONUS];
     const float *query = b->in + t * x->in_width, *key = query + x->keys, *value = key + x->keys;
-    float *out = b->out + t * x->values, *z = b->z + t * x->values;
+    float *out = b->out + t * x->values;
     for (size_t h = 0; h < r->n_heads; h++) {
         const size_t at = h * r->value_dim;
         float weight = 0;
-        k->layer_norm(out + at, out + at, x->layer->vec[QR_W_REC_NORM] + at,
-                      x->layer->vec[QR_W_REC_NORM_BIAS] + at, 0, r->norm_eps, r->value_dim);
+        if (!r->no_norm)
+            k->layer_norm(out + at, out + at, x->layer->vec[QR_W_REC_NORM] + at,
+                          x->layer->vec[QR_W_REC_NORM_BIAS] + at, 0, r->norm_eps, r->value_dim);
         for (size_t c = at; c < at + r->key_dim; c++)
             weight += query[c] * key[c] * bonus[c];
         for (size_t c = at; c < at + r->value_dim; c++)
-            z[c] *= out[c] + weight * value[c];
+            out[c] += weight * value[c];
     }
-}
-
-/* Runs a function for each row. Ends with a barrier. */
-static void for_rows(const struct qr_recurrent *x, void (*run)(const struct qr_recurrent *, size_t),
-                     const struct quire_team *team)
-{
-    size_t begin, end;
-    qr_team_range(team, x->s->n_tokens, 1, &begin, &end);
-    for (size_t t = begin; t < end; t++)
-        run(x, t);
-    quire_team_barrier(team);
+    for (size_t c = 0; r->gate_rank && c < x->values; c++)
+        b->z[t * x->values + c] *= out[c];
 }
 
 void qr_time_mix7(const struct qr_step *s, uint32_t i, float *out, const struct quire_team *team)
@@ -146,10 +109,12 @@ void qr_time_mix7(const struct qr_step *s, uint32_t i, float *out, const struct 
         QR_W_REC_MIX_V, QR_W_REC_MIX_RATE, QR_W_REC_MIX_Z
     };
     const struct qr_recurrent x = qr_recurrent_describe(s, i);
-    qr_token_shift(s, i, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, mixes, 6, 0, team);
+    qr_token_shift(s, i, QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, mixes,
+                   (int)qr_recurrent_shifted_inputs(x.config), 0, team);
     project_all(&x, team);
-    for_rows(&x, prepare_row, team);
+    qr_mix_rows(&x, prepare_row, team);
     qr_recurrent_scan(&x, team);
-    for_rows(&x, finish_row, team);
-    project(&x, QR_W_REC_OUT, QR_W_REC_OUT, s->ctx->recurrent.z, out, 0, team);
+    qr_mix_rows(&x, finish_row, team);
+    qr_mix_project(&x, QR_W_REC_OUT, QR_W_REC_OUT,
+                   x.config->gate_rank ? s->ctx->recurrent.z : s->ctx->recurrent.out, out, 0, team);
 }

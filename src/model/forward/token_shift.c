@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* token_shift.c - shifted inputs; the sublayers of RWKV-4, the feed-forward sublayer of RWKV-7. */
+/* token_shift.c - shifted inputs; the sublayers of RWKV-4, the feed-forward sublayers of RWKV-6 and
+ * RWKV-7. */
 #include "model/forward/token_shift.h"
 #include "base/checked.h"
 #include "base/threads.h"
@@ -30,36 +31,37 @@ void qr_token_shift_reserve(const struct quire_model *model, struct quire_contex
     struct qr_recurrent_buffers *b = &ctx->recurrent;
     if (!qr_recurrent_shifts(r))
         return;
-    for (int i = 0; i < (r->kind == QR_RECURRENT_WKV7 ? 6 : 3); i++)
+    for (int i = 0; i < (r->kind == QR_RECURRENT_WKV ? 3 : 6); i++)
         b->mixed[i] = take_floats(buffers, rows, hidden);
-    if (r->kind == QR_RECURRENT_WKV) {
+    if (r->kind != QR_RECURRENT_WKV7 && !r->plain_ffn)
         ctx->sub2 = take_floats(buffers, rows, hidden);
+    if (r->kind == QR_RECURRENT_WKV)
         return;
-    }
+    b->mix_low = take_floats(buffers, rows, 5 * (size_t)r->mix_rank);
+    b->mix_parts = take_floats(buffers, rows, 5 * (size_t)r->mix_rank);
     b->low_rate = take_floats(buffers, rows, r->rate_rank);
     b->low_share = take_floats(buffers, rows, r->value_rank);
-    b->first_values = take_floats(buffers, rows, (size_t)qr_recurrent_value_width(r));
+    b->first_values = take_floats(
+        buffers, rows, r->kind == QR_RECURRENT_WKV7 ? (size_t)qr_recurrent_value_width(r) : 0);
 }
 
 /* ---- Shifted inputs */
 
-/* mixed[j] = before + mix[j] (x - before) for rows [begin, end), x being the normed rows h; WKV7:
- * x + mix[j] (before - x). */
+/* mixed[j] = before + mix[j] (x - before) for rows [begin, end), x being the normed rows h; WKV6
+ * and WKV7: x + mix[j] (before - x), or before - x without a mix. */
 static void mix_rows(const struct qr_step *s, const struct qr_state_run *run, const float *saved,
                      const float *h, const float *const *mixes, int n, size_t begin, size_t end)
 {
     const size_t width = s->ctx->model->config->hidden_size;
-    const bool wkv7 = s->ctx->model->config->recurrent.kind == QR_RECURRENT_WKV7;
+    const bool wkv = s->ctx->model->config->recurrent.kind == QR_RECURRENT_WKV;
     for (size_t r = begin; r < end; r++) {
-        const float *x = h + r * width, *before = r > run->row ? x - width
-                                                  : run->fresh ? NULL
-                                                               : saved;
+        const float *x = h + r * width, *before = r > run->row ? x - width : saved;
+        const bool first = run->fresh && r == run->row;
         for (int j = 0; j < n; j++) {
             float *out = s->ctx->recurrent.mixed[j] + r * width;
             for (size_t c = 0; c < width; c++) {
-                const float old = before ? before[c] : 0, a = wkv7 ? x[c] : old,
-                            b = wkv7 ? old : x[c];
-                out[c] = a + mixes[j][c] * (b - a);
+                const float old = first ? 0 : before[c], a = wkv ? old : x[c], b = wkv ? x[c] : old;
+                out[c] = mixes[j] ? a + mixes[j][c] * (b - a) : b - a;
             }
         }
     }
@@ -78,7 +80,7 @@ void qr_token_shift(const struct qr_step *s, uint32_t i, enum qr_weight_role nor
     qr_norm_rows(s, layer, norm, norm_bias, t.h, t.x, width, t.begin, t.end);
     quire_team_barrier(team); /* rows of other threads are read */
     for (int j = 0; j < n; j++)
-        mixes[j] = layer->vec[mix_roles[j]];
+        mixes[j] = mix_roles[j] == QR_SHIFT_DIFFERENCE ? NULL : layer->vec[mix_roles[j]];
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (uint32_t k = 0; k < ctx->recurrent.n_runs; k++) {
         const struct qr_state_run *run = &ctx->recurrent.runs[k];
@@ -108,13 +110,13 @@ static void project(const struct qr_step *s, uint32_t i, enum qr_weight_role rol
     quire_team_barrier(team);
 }
 
-/* rows of gate = sigmoid(gate) * x. Ends with a barrier. */
-static void gate_rows(const struct qr_step *s, float *gate, const float *x, size_t width,
-                      const struct quire_team *team)
+/* rows of gate = sigmoid(gate) * scale * x. Ends with a barrier. */
+static void gate_rows(const struct qr_step *s, float *gate, const float *x, float scale,
+                      size_t width, const struct quire_team *team)
 {
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    s->ctx->model->kernels->sigmoid_mul(gate + begin * width, x + begin * width, 1,
+    s->ctx->model->kernels->sigmoid_mul(gate + begin * width, x + begin * width, scale,
                                         (end - begin) * width);
     quire_team_barrier(team);
 }
@@ -165,7 +167,7 @@ void qr_time_mix(const struct qr_step *s, uint32_t i, float *out, const struct q
     project(s, i, QR_W_REC_V, b->mixed[1], v, team);
     project(s, i, QR_W_REC_Z, b->mixed[2], b->z, team);
     scan(s, i, k, v, b->out, team);
-    gate_rows(s, b->z, b->out, width, team);
+    gate_rows(s, b->z, b->out, 1, width, team);
     project(s, i, QR_W_REC_OUT, b->z, out, team);
 }
 
@@ -177,6 +179,7 @@ void qr_channel_mix(const struct qr_step *s, uint32_t i, float *out, const struc
     const struct quire_context *ctx = s->ctx;
     const size_t width = ctx->model->config->hidden_size;
     const bool gated = ctx->model->layers[i].mat[QR_W_FFN_Z] != NULL;
+    const float scale = qr_recurrent_rescale(&ctx->model->config->recurrent, i);
     size_t begin, end;
     qr_token_shift(s, i, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, mixes, gated ? 2 : 1, width, team);
     if (!gated) {
@@ -185,7 +188,7 @@ void qr_channel_mix(const struct qr_step *s, uint32_t i, float *out, const struc
     }
     project(s, i, QR_W_FFN_Z, ctx->recurrent.mixed[1], ctx->sub2, team);
     qr_ffn_dense_of(s, i, ctx->recurrent.mixed[0], out, team);
-    gate_rows(s, ctx->sub2, out, width, team);
+    gate_rows(s, ctx->sub2, out, scale, width, team);
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     memcpy(out + begin * width, ctx->sub2 + begin * width, (end - begin) * width * sizeof *out);
     quire_team_barrier(team);

@@ -72,11 +72,12 @@ struct qr_recurrent_buffers {
     float *z;     /* [values] gate, later the gated output */
     float *dt;    /* step sizes */
     float *decay; /* of the step sizes, except for Mamba-1 */
-    float *beta;  /* [heads] */
+    float *beta;  /* [heads]; WKV6: products of queries and keys of gated linear attention */
     float *low;   /* [dt_rank], Mamba-1: [dt_rank + 2 key_dim] */
     float *low_z; /* [gate_rank], Mamba-1: [dt_rank] */
     float *out;   /* [values] */
-    float *mixed[6]; /* [hidden] shifted inputs of the projections; 3 of WKV, 6 of WKV7 */
+    float *mixed[6]; /* [hidden] shifted inputs of the projections; 3 of WKV, 6 of WKV6, WKV7 */
+    float *mix_low, *mix_parts; /* WKV6: [5 mix_rank] of the corrections of mixes */
     /* WKV7: [rate_rank], [value_rank], [values] of the first layer; `conv` has the keys that are
      * read, what removes them, and the shares of the first layer's values */
     float *low_rate, *low_share, *first_values;

@@ -168,6 +168,13 @@ quire_status qr_adapter_check_scale(const char *name, double scale, struct quire
     return qr_fail(err, QUIRE_E_FORMAT, "%.100s: the scale is not finite", name);
 }
 
+bool qr_adapter_scales_differ(const struct qr_arch *arch)
+{
+    const struct qr_recurrent_arch *r = arch->recurrent;
+    const bool halves = r && r->config.kind == QR_RECURRENT_WKV6 && !r->config.gated_linear;
+    return arch->hf_falcon_h1 || halves;
+}
+
 quire_status qr_adapter_refuse_scaled(const char *family, struct quire_error *err)
 {
     return qr_fail(err, QUIRE_E_UNSUPPORTED,

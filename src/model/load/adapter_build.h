@@ -52,6 +52,9 @@ quire_status qr_adapter_check_rank(const char *name, uint64_t rank, struct quire
 /* QUIRE_E_FORMAT unless the scale is finite as an f32. */
 quire_status qr_adapter_check_scale(const char *name, double scale, struct quire_error *err);
 
+/* Whether the GGUF files of a family have other weights than its folders. */
+bool qr_adapter_scales_differ(const struct qr_arch *arch);
+
 /* The error of an adapter of another format than the model's, where both have other weights. */
 quire_status qr_adapter_refuse_scaled(const char *family, struct quire_error *err);
 

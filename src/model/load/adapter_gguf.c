@@ -58,7 +58,7 @@ static quire_status check_family(struct qr_adapter_build *b, struct quire_error 
     const enum qr_rope_kind rope = m->weights->dir ? own->hf_rope : own->gguf_rope;
     b->permute = rope && arch->gguf_rope && rope != arch->gguf_rope;
     b->retile = m->weights->dir && own->recurrent && own->recurrent->gguf_tiled_heads;
-    if (m->weights->dir && own->hf_falcon_h1)
+    if (m->weights->dir && qr_adapter_scales_differ(own))
         return qr_adapter_refuse_scaled(own->name, err);
     return QUIRE_OK;
 }

@@ -31,7 +31,7 @@ static quire_status read_folder(struct qr_adapter_build *b, const char *text, si
     b->permute =
         !m->weights->dir && arch->hf_rope && arch->gguf_rope && arch->hf_rope != arch->gguf_rope;
     b->retile = !m->weights->dir && m->config->recurrent.tiled_heads;
-    if (!m->weights->dir && arch->hf_falcon_h1)
+    if (!m->weights->dir && qr_adapter_scales_differ(arch))
         return qr_adapter_refuse_scaled(arch->name, err);
     quire_status s = qr_peft_config_parse(text, size, &policy, b->adapter->allocator, &config, err);
     if (s == QUIRE_OK)

@@ -10,6 +10,10 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum qr_role_e
         return qr_recurrent_key_width(r);
     case REC_VALUES:
         return qr_recurrent_value_width(r);
+    case REC_K_ROWS:
+        return r->n_kv_heads ? (uint64_t)r->n_kv_heads * r->key_dim : qr_recurrent_key_width(r);
+    case REC_V_ROWS:
+        return r->n_kv_heads ? (uint64_t)r->n_kv_heads * r->value_dim : qr_recurrent_value_width(r);
     case REC_Z_COLS:
         return r->gate_rank ? r->gate_rank : c->hidden_size;
     case REC_Z_RANK:
@@ -24,6 +28,10 @@ static uint64_t recurrent_extent(const struct qr_model_config *c, enum qr_role_e
         return r->rate_rank;
     case REC_VALUE_RANK:
         return r->value_rank;
+    case REC_MIX_RANK:
+        return r->mix_rank;
+    case REC_MIX_RANKS:
+        return 5 * (uint64_t)r->mix_rank;
     case REC_X_ROWS:
         return (uint64_t)r->dt_rank + 2 * (uint64_t)r->key_dim;
     case REC_CONV_QS:

@@ -47,6 +47,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_RATE:
     case QR_W_REC_VALUE_A:
     case QR_W_REC_VALUE:
+    case QR_W_REC_MIX_A:
     case QR_W_BLOCK_OUT:
     case QR_W_MTP_PROJ:
     case QR_W_FFN_GATE:
@@ -111,8 +112,8 @@ bool qr_role_is_stack(enum qr_weight_role role)
     return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
            role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
-           role == QR_W_REC_GATE_A || role == QR_W_ALTUP_UNEMBED || role == QR_W_ATTN_CONV_HEADS ||
-           role == QR_W_NGRAM_EMBD || role == QR_W_ATTN_O_A;
+           role == QR_W_REC_GATE_A || role == QR_W_REC_MIX_B || role == QR_W_ALTUP_UNEMBED ||
+           role == QR_W_ATTN_CONV_HEADS || role == QR_W_NGRAM_EMBD || role == QR_W_ATTN_O_A;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -126,6 +127,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
         return cfg->shared_kv.o_groups;
     if (role == QR_W_NGRAM_EMBD)
         return cfg->ngram.n_parts;
+    if (role == QR_W_REC_MIX_B)
+        return 5;
     if (role == QR_W_REC_GATE_I || role == QR_W_REC_GATE_A)
         return cfg->recurrent.n_heads;
     if (role == QR_W_ATTN_K_NORMS)

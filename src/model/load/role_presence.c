@@ -2,6 +2,7 @@
 /* role_presence.c - the roles that a model configuration implies. */
 #include "model/load/role_presence.h"
 #include "model/load/role_presence_global.h"
+#include "model/load/role_presence_recurrent.h"
 #include "model/load/weight_roles.h"
 
 static enum qr_presence required_if(bool condition) { return condition ? QR_REQUIRED : QR_ABSENT; }
@@ -69,10 +70,11 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
     case QR_W_FFN_SUB_NORM:
         return required_if(dense && c->sub_norms);
     case QR_W_FFN_MIX_UP:
-        return required_if(qr_recurrent_shifts(&c->recurrent));
+        return required_if(qr_recurrent_shifts_ffn(&c->recurrent));
     case QR_W_FFN_Z:
     case QR_W_FFN_MIX_Z:
-        return required_if(c->recurrent.kind == QR_RECURRENT_WKV);
+        return required_if(qr_recurrent_shifts_ffn(&c->recurrent) &&
+                           c->recurrent.kind != QR_RECURRENT_WKV7);
     case QR_W_FFN_XIELU_P:
     case QR_W_FFN_XIELU_N:
     case QR_W_FFN_XIELU_BETA:
@@ -162,98 +164,6 @@ static enum qr_presence index_presence(const struct qr_index_config *c, enum qr_
     case QR_W_INDEX_WEIGHTS:
         return required_if(c->weighted && !c->unit_weights);
     default:
-        return QR_REQUIRED;
-    }
-}
-
-/* Layers of RWKV-7; `first`: of the model. */
-static enum qr_presence wkv7_presence(enum qr_weight_role role, bool first)
-{
-    switch (role) {
-    case QR_W_REC_Q:
-    case QR_W_REC_K:
-    case QR_W_REC_V:
-    case QR_W_REC_OUT:
-    case QR_W_REC_Z_A:
-    case QR_W_REC_Z:
-    case QR_W_REC_DT_A:
-    case QR_W_REC_DT:
-    case QR_W_REC_DT_BIAS:
-    case QR_W_REC_NORM:
-    case QR_W_REC_NORM_BIAS:
-        return QR_REQUIRED;
-    case QR_W_REC_VALUE_A:
-    case QR_W_REC_VALUE:
-    case QR_W_REC_VALUE_BIAS:
-        return required_if(!first);
-    default:
-        return required_if(role >= QR_W_REC_MIX_K && role <= QR_W_REC_BONUS);
-    }
-}
-
-/* Other recurrent layers. */
-static enum qr_presence recurrent_presence(const struct qr_recurrent_config *r,
-                                           enum qr_weight_role role)
-{
-    const bool conv = r->conv_taps != 0, short_conv = r->kind == QR_RECURRENT_SHORT_CONV;
-    const bool channels = qr_recurrent_reads_channels(r), delta = r->kind == QR_RECURRENT_DELTA;
-    const bool steps = qr_recurrent_dt_width(r) != 0, wkv = r->kind == QR_RECURRENT_WKV;
-    const bool rg_lru = r->kind == QR_RECURRENT_RG_LRU;
-    if ((role >= QR_W_REC_MIX_Q && role <= QR_W_REC_BONUS) || role == QR_W_REC_NORM_BIAS)
-        return QR_ABSENT; /* of RWKV-7 */
-    switch (role) {
-    case QR_W_REC_Q:
-        return required_if(!channels && !wkv && !rg_lru);
-    case QR_W_REC_K:
-        return required_if(!channels && !rg_lru);
-    case QR_W_REC_MIX_K:
-    case QR_W_REC_MIX_V:
-    case QR_W_REC_MIX_Z:
-        return required_if(wkv);
-    case QR_W_REC_Z:
-        return required_if(r->output != QR_RECURRENT_OUT_PLAIN);
-    case QR_W_REC_Z_A:
-        return required_if(r->gate_rank != 0);
-    case QR_W_REC_DT:
-    case QR_W_REC_DT_BIAS:
-        return required_if(steps && !rg_lru);
-    case QR_W_REC_A:
-        return required_if(steps || wkv);
-    case QR_W_REC_GATE_I:
-    case QR_W_REC_GATE_A:
-    case QR_W_REC_GATE_I_BIAS:
-    case QR_W_REC_GATE_A_BIAS:
-        return required_if(rg_lru);
-    case QR_W_REC_V_BIAS:
-    case QR_W_REC_Z_BIAS:
-    case QR_W_REC_OUT_BIAS:
-        return required_if(r->bias);
-    case QR_W_REC_DT_A:
-        return required_if(r->dt_rank && !channels);
-    case QR_W_REC_BETA:
-        return required_if(delta);
-    case QR_W_REC_X:
-        return required_if(channels);
-    case QR_W_REC_CONV_Q:
-    case QR_W_REC_CONV_K:
-        return required_if(conv && !channels && !short_conv && !rg_lru);
-    case QR_W_REC_CONV_V:
-        return required_if(conv);
-    case QR_W_REC_CONV_Q_BIAS:
-    case QR_W_REC_CONV_K_BIAS:
-        return required_if(conv && !channels && !short_conv && !rg_lru && r->conv_bias);
-    case QR_W_REC_CONV_V_BIAS:
-        return required_if(conv && r->conv_bias);
-    case QR_W_REC_D:
-        return required_if(channels || wkv || r->kind == QR_RECURRENT_MAMBA2);
-    case QR_W_REC_DT_NORM:
-    case QR_W_REC_B_NORM:
-    case QR_W_REC_C_NORM:
-        return required_if(r->dt_norms && r->norm_weights);
-    case QR_W_REC_NORM:
-        return required_if(r->output == QR_RECURRENT_OUT_NORM_GATE ||
-                           r->output == QR_RECURRENT_OUT_GATE_NORM);
-    default: /* V, OUT */
         return QR_REQUIRED;
     }
 }
@@ -404,9 +314,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     if (role >= QR_W_PLE_GATE || (role >= QR_W_PLE_EMBD && role <= QR_W_ALTUP_UNEMBED))
         return layer_end_presence(c, role);
     if (role >= QR_W_REC_Q && role <= QR_W_REC_LAST)
-        return !qr_layer_recurs(l)                      ? QR_ABSENT
-               : c->recurrent.kind == QR_RECURRENT_WKV7 ? wkv7_presence(role, layer == 0)
-                                                        : recurrent_presence(&c->recurrent, role);
+        return !qr_layer_recurs(l) ? QR_ABSENT
+                                   : qr_recurrent_role_presence(&c->recurrent, role, layer == 0);
     if (role >= QR_W_BLOCK_NORM && role <= QR_W_LOW_RANK_LAST)
         return l->mixer == QR_MIXER_SHARED_BLOCK ? block_presence(c, role) : QR_ABSENT;
     if (is_attention_weight(role) && (!qr_layer_attends(l) || is_absent_kv(l, role, layer)))

@@ -73,8 +73,9 @@ struct qr_slice_layout qr_slice_layout(const struct qr_model_config *c, unsigned
     const uint64_t head = c->layers[layer].head_dim;
     if (plain >= QR_SLICE_REC_QKV_Q && plain <= QR_SLICE_REC_GATED_V)
         return recurrent_layout(&c->recurrent, plain);
-    if (plain >= QR_SLICE_SIXTH_0 && plain <= QR_SLICE_SIXTH_5)
-        return (struct qr_slice_layout){ (plain - QR_SLICE_SIXTH_0) * own, own, own, 6 * own };
+    if (plain >= QR_SLICE_MIX_0 && plain <= QR_SLICE_MIX_5)
+        return (struct qr_slice_layout){ (plain - QR_SLICE_MIX_0) * own, own, own,
+                                         qr_recurrent_shifted_inputs(&c->recurrent) * own };
     switch (plain) {
     case QR_SLICE_GATE:
         return (struct qr_slice_layout){ 0, own, own, 2 * own };
