@@ -42,6 +42,8 @@ def transposed(values, rows, cols):
 
 
 class Rwkv6:
+    mix_rank = MIX_RANK
+
     def __init__(self):
         self.w = tiny.Weights(23)
         add = self.w.add
@@ -94,18 +96,21 @@ class Rwkv6:
             f"{at}time_maa_w1", [a + m * d for a, d, m in zip(x, shift, self.w.vector(f"{at}time_maa_x"))])]
         second = self.w.matrix(f"{at}time_maa_w2")
         for p, part in enumerate(MIXES):
-            correction = tiny.matvec(second[p * HIDDEN:(p + 1) * HIDDEN], low[p * MIX_RANK:(p + 1) * MIX_RANK])
+            correction = tiny.matvec(second[p * HIDDEN:(p + 1) * HIDDEN],
+                                     low[p * self.mix_rank:(p + 1) * self.mix_rank])
             yield [a + (m + c) * d for a, d, m, c in zip(x, shift, self.w.vector(f"{at}time_maa_{part}"), correction)]
+
+    def decays(self, at, w):
+        low = [math.tanh(y) for y in self.apply(f"{at}time_decay_w1", w)]
+        return [math.exp(-math.exp(y + b)) for y, b in zip(
+            self.apply(f"{at}time_decay_w2", low), self.w.vector(f"{at}time_decay"))]
 
     def token(self, at, x, before, state):
         """One token of a layer's time mix."""
         w, k, v, r, g = self.inputs(at, x, before)
         query, key, value, gate = (self.apply(f"{at}{n}.weight", y) for n, y in (
             ("receptance", r), ("key", k), ("value", v), ("gate", g)))
-        low = [math.tanh(y) for y in self.apply(f"{at}time_decay_w1", w)]
-        decay = [math.exp(-math.exp(y + b)) for y, b in zip(
-            self.apply(f"{at}time_decay_w2", low), self.w.vector(f"{at}time_decay"))]
-        bonus, out = self.w.vector(f"{at}time_faaaa"), []
+        decay, bonus, out = self.decays(at, w), self.w.vector(f"{at}time_faaaa"), []
         for h in range(HEADS):
             c = slice(h * HEAD, (h + 1) * HEAD)
             s, o = state[h], []

@@ -62,7 +62,7 @@ def logits(w, ids, time_mix):
 
 
 class Rwkv6Qwen2(rwkv6.Rwkv6):
-    arch = "rwkv6qwen2"
+    arch, mix_rank = "rwkv6qwen2", MIX_RANK
 
     def __init__(self, bias):
         self.w, self.bias = tiny.Weights(29), bias
@@ -90,23 +90,11 @@ class Rwkv6Qwen2(rwkv6.Rwkv6):
         y, bias = self.apply(name, x), self.w.vector(f"{name}.bias")
         return tiny.add(y, bias) if bias else y
 
-    def inputs(self, at, x, before):
-        shift = [b - a for a, b in zip(x, before)]
-        low = [math.tanh(y) for y in self.apply(
-            f"{at}time_maa_w1", [a + m * d for a, d, m in zip(x, shift, self.w.vector(f"{at}time_maa_x"))])]
-        second = self.w.matrix(f"{at}time_maa_w2")
-        for p, part in enumerate(rwkv6.MIXES):
-            correction = tiny.matvec(second[p * HIDDEN:(p + 1) * HIDDEN], low[p * MIX_RANK:(p + 1) * MIX_RANK])
-            yield [a + (m + c) * d for a, d, m, c in zip(x, shift, self.w.vector(f"{at}time_maa_{part}"), correction)]
-
     def token(self, at, x, before, state):
         w, k, v, r, g = self.inputs(at, x, before)
         query, key, value, gate = (self.project(f"{at}{n}", y) for n, y in (
             ("receptance", r), ("key", k), ("value", v), ("gate", g)))
-        low = [math.tanh(y) for y in self.apply(f"{at}time_decay_w1", w)]
-        decay = [math.exp(-math.exp(y + b)) for y, b in zip(
-            self.apply(f"{at}time_decay_w2", low), self.w.vector(f"{at}time_decay"))]
-        out = []
+        decay, out = self.decays(at, w), []
         for h, s in enumerate(state):
             c, kv = h * HEAD, h // (HEADS // KV_HEADS) * HEAD
             for j in range(HEAD):
