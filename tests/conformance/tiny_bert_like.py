@@ -372,15 +372,6 @@ def models():
     yield Gte("gte lm", prefix="new.", n_types=0, lm=("lm_head.dense", "lm_head.norm", "lm_head.decoder"))
 
 
-def is_refused(folder, word):
-    """Whether a folder is refused with a message that names `word`."""
-    done = subprocess.run([sys.argv[1], "golden", folder], capture_output=True, text=True, check=False)
-    if done.returncode in (65, 69) and word in done.stderr:
-        return True
-    print(f"FAIL: {word}: exit status {done.returncode}: {done.stderr}")
-    return False
-
-
 REFUSED = [
     (Albert, "num_hidden_groups", 2), (Albert, "inner_group_num", 2), (Albert, "embedding_size", 0),
     (Albert, "embedding_size", HIDDEN + 8), (Electra, "embedding_size", NARROW),
@@ -423,7 +414,7 @@ def main():
             kind("refused").write(f"{scratch}/refused", **{key: value})
             word = "mixed_b" if isinstance(value, dict) and "mixed_b" in value else \
                 "factor" if key == "rope_scaling" and kind is Gte else "word_embeddings" if kind is Electra else key
-            failed |= not is_refused(f"{scratch}/refused", word)
+            failed |= not tiny.is_refused([f"{scratch}/refused"], word)
     return 1 if failed else 0
 
 

@@ -148,10 +148,7 @@ def check_refusals(model, folder):
                              ("mup_scale_qk_dot_by_d", 1, "scale_qk_dot_by_d"), ("mup_width_scale", "x", "mup_width_scale"),
                              ("mup_output_alpha", 1e9, "logit scale"), ("n_head", 5, "c_attn")):
         model.write(folder, **{key: value})
-        done = subprocess.run([sys.argv[1], "golden", folder], capture_output=True, text=True, check=False)
-        if done.returncode not in (65, 69) or word not in done.stderr:
-            print(f"FAIL: {key} {value} is not refused for {word}: {done.stderr}")
-            failed = True
+        failed |= not tiny.is_refused([folder], word)
     return failed
 
 

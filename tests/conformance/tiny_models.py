@@ -15,6 +15,7 @@ import math
 import operator
 import os
 import random
+import re
 import shutil
 import struct
 import subprocess
@@ -348,6 +349,25 @@ def write_model(folder, model):
         golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
         golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(pack_f32(r) for r in rows))
     write_safetensors(f"{folder}/golden.safetensors", golden)
+
+
+def is_refused(arguments, word):
+    """Whether `quire-eval golden` refuses a model (65 or 69) with a message that names `word`."""
+    done = subprocess.run([sys.argv[1], "golden", *arguments], capture_output=True, text=True, check=False)
+    if done.returncode in (65, 69) and word in done.stderr:
+        return True
+    print(f"FAIL: {arguments} is not refused for {word}: exit status {done.returncode}: {done.stderr}")
+    return False
+
+
+def same_bits(runs):
+    """Whether `quire-eval golden` accepts all runs with one digest of the logits."""
+    digests = set()
+    for arguments in runs:
+        done = subprocess.run([sys.argv[1], "golden", "--threads", "1", *arguments], capture_output=True, text=True, check=False)
+        print(done.stdout + done.stderr, end="")
+        digests.add(done.returncode or re.search(r"digest (\w+)", done.stdout)[1])
+    return len(digests) == 1 and isinstance(digests.pop(), str)
 
 
 def run_unit_tests(shared, model, programs):

@@ -145,23 +145,14 @@ def golden(*arguments):
     return subprocess.call([sys.argv[1], "golden", "--threads", "2", *arguments])
 
 
-def is_refused(word, *arguments):
-    """Whether a file is refused with a message that names `word`."""
-    done = subprocess.run([sys.argv[1], "golden", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode in (65, 69) and word in done.stderr:
-        return True
-    print(f"FAIL: {' '.join(arguments)} is not refused for {word}: {done.stderr}")
-    return False
-
-
 def check_refusals(model, folder):
     ok = True
     for key, value in (("moe_every_n_layers", 1), ("expert_choice_router", True), ("num_shared_experts", 1),
                        ("ffn_div", 2), ("moe_top_k", EXPERTS + 1), ("qkv_proj_bias", False)):
         model.write(folder, **{key: value})
-        ok &= is_refused("number of experts used" if key == "moe_top_k" else key, folder)
+        ok &= tiny.is_refused([folder], "number of experts used" if key == "moe_top_k" else key)
     model.write_gguf(f"{folder}/every.gguf", 1)
-    ok &= is_refused("moe_every_n_layers", "--gguf", f"{folder}/every.gguf", folder)
+    ok &= tiny.is_refused(["--gguf", f"{folder}/every.gguf", folder], "moe_every_n_layers")
     return ok
 
 

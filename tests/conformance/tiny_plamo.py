@@ -208,14 +208,6 @@ def plamo3(tied, factor=1):
     return Plamo("plamo3", (0, 1, 2, 3), [8, 0, 8, 0], [100.0, 10000.0, 100.0, 10000.0], tied, factor)
 
 
-def is_refused(arguments, word):
-    done = subprocess.run([sys.argv[1], "golden", *arguments], capture_output=True, text=True, check=False)
-    if done.returncode in (65, 69) and word in done.stderr:
-        return True
-    print(f"FAIL: {arguments} is not refused for {word}: {done.returncode} {done.stderr}")
-    return False
-
-
 def check_refusals(folder):
     passed = True
     for model, key, value, word in (
@@ -233,11 +225,11 @@ def check_refusals(folder):
             (plamo3(True, 4.0), "rope_scaling", {"rope_type": "linear", "factor": 2}, "other RoPE scaling"), (plamo3(True), "hidden_activation", "gelu", "hidden_activation"),
             (plamo3(True), "sliding_window_pattern", 0, "sliding_window_pattern"), (plamo3(True), "rope_theta", None, "rope_theta")):
         model.write(folder, **{key: value})
-        passed &= is_refused([folder], word)
+        passed &= tiny.is_refused([folder], word)
     model = plamo2([0, 60, 0, 60], 10000.0, True)
     for key, value, word in (("ssm.group_count", 1, "ssm.group_count"), ("ssm.inner_size", INNER + 1, "ssm.inner_size"), ("ssm.time_step_rank", 0, "time_step_rank")):
         model.write_gguf(f"{folder}/model.gguf", **{key: (GGUF_U32, value)})
-        passed &= is_refused(["--gguf", f"{folder}/model.gguf", folder], word)
+        passed &= tiny.is_refused(["--gguf", f"{folder}/model.gguf", folder], word)
     return not passed
 
 
