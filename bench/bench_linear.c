@@ -103,8 +103,8 @@ static quire_status open_product(struct product *p, const struct bench_options *
         s = qr_onednn_create(NULL, &p->onednn, err);
     if (s != QUIRE_OK)
         return s;
-    if (!qr_act_bytes(QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8 | QR_ACT_Q8_SUMS, max_m, k,
-                      &view_bytes))
+    const unsigned forms = QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8 | QR_ACT_Q8_MODIFIERS;
+    if (!qr_act_bytes(forms, max_m, k, &view_bytes))
         return QUIRE_E_LIMIT;
     p->n_copies = bench_cold_bytes(o) / bytes + 1;
     p->copies = calloc(p->n_copies, sizeof *p->copies);

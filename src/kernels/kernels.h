@@ -43,6 +43,9 @@ struct qr_kernels {
      * outputs than sum_tables_min_outputs multiplies in less time; SIZE_MAX: any number. */
     void (*sum_tables)(uint8_t *tables, const struct qr_q8_block *q, size_t n_blocks);
     size_t sum_table_bytes, sum_tables_min_outputs;
+    /* Fills QR_DELTA_SUMS for each of n_blocks blocks of activations (simd/delta_sums_*.h), with
+     * which linear_q8_iq1_m of this level multiplies one row. NULL where it reads none. */
+    void (*delta_sums)(int32_t *sums, const struct qr_q8_block *q, size_t n_blocks);
     enum qr_cpu_streams followed_streams; /* they are prefetched once per line */
     struct {
 #define X(ret, name, params) const char *name;

@@ -70,6 +70,7 @@ enum {
     QR_GROUP_K = 256,
     QR_BLOCK_K = 32,
     QR_SUM_TABLE_BYTES = 448, /* largest tables of sums of a block of activations */
+    QR_DELTA_SUMS = 8,        /* int32 values of a block of activations for N16_DELTA */
 };
 
 enum qr_scale_kind {
@@ -320,6 +321,7 @@ struct qr_linear_kernel_args {
     const float *half_sums; /* two per block of q */
     /* linear_q8_q1_0 with m = 1: tables of the blocks of q, or NULL: products */
     const uint8_t *sum_tables;
+    const int32_t *delta_sums; /* linear_q8_iq1_m with m = 1: of the blocks of q, or NULL */
 };
 
 /* linear_f32_*: weights converted exactly to f32, acc = fma(x, w, acc) (N4).

@@ -10,6 +10,7 @@ enum {
     ALIGN = 64,
     SLICE_K = 256, /* values per work unit of qr_act_convert_part */
     Q8_BYTES = sizeof(struct qr_q8_block) + 2 * sizeof(float), /* of a block */
+    DELTA_BYTES = QR_DELTA_SUMS * sizeof(int32_t),
 };
 
 static size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
@@ -34,7 +35,7 @@ bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
 {
     size_t values, total = 0;
     /* with k padded more than in any form, all forms together take less than 8 bytes per value, and
-     * the tables of a row less than 16 */
+     * the tables of a row with its delta_sums less than 16 */
     if (k > SIZE_MAX / 64 || !qr_mul_size(m, round_up(k, 64) + 64, &values) ||
         values > SIZE_MAX / 16)
         return false;
@@ -48,6 +49,8 @@ bool qr_act_bytes(unsigned forms, size_t m, size_t k, size_t *bytes)
         total += m * (k / QR_BLOCK_K) * Q8_BYTES;
     if (forms & QR_ACT_Q8_SUMS)
         total = round_up(total, ALIGN) + k / QR_BLOCK_K * QR_SUM_TABLE_BYTES;
+    if (forms & QR_ACT_Q8_DELTA)
+        total = round_up(total, ALIGN) + k / QR_BLOCK_K * DELTA_BYTES;
     *bytes = round_up(total, ALIGN);
     return true;
 }
@@ -72,8 +75,15 @@ void qr_act_init(struct qr_act *act, unsigned forms, const float *x, size_t x_st
         act->q_stride = k / QR_BLOCK_K;
         act->half_sums = (float *)(void *)(act->q + m * act->q_stride);
     }
-    if (forms & QR_ACT_Q8_SUMS && m == 1)
-        act->sum_tables = p + round_up(act->q_stride * Q8_BYTES, ALIGN);
+    if (!(forms & QR_ACT_Q8_MODIFIERS) || m != 1)
+        return;
+    p += round_up(act->q_stride * Q8_BYTES, ALIGN);
+    if (forms & QR_ACT_Q8_SUMS) {
+        act->sum_tables = p;
+        p += act->q_stride * QR_SUM_TABLE_BYTES;
+    }
+    if (forms & QR_ACT_Q8_DELTA)
+        act->delta_sums = (int32_t *)(void *)p;
 }
 
 struct qr_act qr_act_rows(const struct qr_act *act, size_t first, size_t n)
@@ -125,6 +135,8 @@ void qr_act_convert_slice(const struct qr_act *act, const struct qr_kernels *ker
         if (act->sum_tables)
             kernels->sum_tables(act->sum_tables + b * kernels->sum_table_bytes, act->q + b,
                                 n / QR_BLOCK_K);
+        if (act->delta_sums)
+            kernels->delta_sums(act->delta_sums + b * QR_DELTA_SUMS, act->q + b, n / QR_BLOCK_K);
     }
 }
 

@@ -12,6 +12,8 @@ enum qr_act_form {
     QR_ACT_DENSE = 1 << 3,    /* modifies BF16: no padding against cache set conflicts (oneDNN) */
     QR_ACT_BF16_F32 = 1 << 4, /* the values of BF16 as f32, for CPUs without bf16 products */
     QR_ACT_Q8_SUMS = 1 << 5,  /* modifies Q8: with the sum_tables of a single row */
+    QR_ACT_Q8_DELTA = 1 << 6, /* modifies Q8: with the delta_sums of a single row */
+    QR_ACT_Q8_MODIFIERS = QR_ACT_Q8_SUMS | QR_ACT_Q8_DELTA,
 };
 
 /* m rows of k values, converted once per step for all weights that read them. Each row is converted
@@ -29,6 +31,7 @@ struct qr_act {
     size_t q_stride;     /* blocks */
     float *half_sums;    /* two per block of q */
     uint8_t *sum_tables; /* of the blocks of q; NULL without Q8_SUMS, or if m is not 1 */
+    int32_t *delta_sums; /* the same for Q8_DELTA */
 };
 
 /* Computes the bytes that the forms of up to m rows need, a multiple of 64. False when k does not

@@ -8,7 +8,7 @@
 static unsigned head_forms(const struct qr_packed *w, enum quire_compute compute,
                            const struct qr_kernels *kernels)
 {
-    return qr_linear_act_forms(w, compute, kernels, 1) & ~(unsigned)QR_ACT_Q8_SUMS;
+    return qr_linear_act_forms(w, compute, kernels, 1) & ~(unsigned)QR_ACT_Q8_MODIFIERS;
 }
 
 bool qr_batched_act_bytes(const struct qr_packed *w, enum quire_compute compute,

@@ -59,9 +59,13 @@ unsigned qr_linear_act_forms(const struct qr_packed *w, enum quire_compute compu
     const enum qr_act_form form = qr_linear_act_form(w->type, compute, kernels);
     if (w->onednn && form != QR_ACT_F32)
         return QR_ACT_BF16 | QR_ACT_DENSE;
-    const bool tables = form == QR_ACT_Q8 && has_one_bit_codes(w) && kernels->sum_tables &&
-                        w->n / n_threads >= kernels->sum_tables_min_outputs;
-    return tables ? QR_ACT_Q8 | QR_ACT_Q8_SUMS : form;
+    if (form != QR_ACT_Q8)
+        return form;
+    const struct qr_panel_format *f = qr_weight_panel_format(w->type);
+    const bool tables = has_one_bit_codes(w) && kernels->sum_tables &&
+                        w->n / n_threads >= kernels->sum_tables_min_outputs,
+               delta = f && qr_panel_has_delta(*f) && kernels->delta_sums;
+    return QR_ACT_Q8 | (tables ? QR_ACT_Q8_SUMS : 0) | (delta ? QR_ACT_Q8_DELTA : 0);
 }
 
 quire_status qr_linear_check(const struct qr_linear_args *args, const struct qr_kernels *kernels,
@@ -86,7 +90,7 @@ quire_status qr_linear_check(const struct qr_linear_args *args, const struct qr_
         (!args->unpacked || args->unpacked->bytes < qr_unpacked_bytes(args->w->k)))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "linear: no memory for an unpacked panel");
     const unsigned forms = qr_linear_act_forms(args->w, args->compute, kernels, 1);
-    if (!(args->x->forms & forms & ~(unsigned)(QR_ACT_DENSE | QR_ACT_Q8_SUMS)))
+    if (!(args->x->forms & forms & ~(unsigned)(QR_ACT_DENSE | QR_ACT_Q8_MODIFIERS)))
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "linear: x lacks the activation form that weights of type %s read",
                        qr_weight_type_info(args->w->type)->name);
@@ -170,6 +174,7 @@ static void multiply_block(const struct qr_linear_args *args, const struct qr_li
         a.q_stride = x->q_stride;
         a.half_sums = x->half_sums + 2 * b->i0 * x->q_stride;
         a.sum_tables = x->sum_tables;
+        a.delta_sums = x->delta_sums;
     }
     if (qr_linear_unpacks(w, args->compute)) {
         run_unpacked(args, b, &a, kernels);

@@ -129,6 +129,12 @@ static inline vi32 vi32_repeat16(const uint8_t *p)
 {
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)p));
 }
+/* lane i of the result is value [low two bits of lane i of idx] of the four at p */
+static inline vi32 vi32_lut4(const int32_t *p, vi32 idx)
+{
+    const __m512i four = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)(const void *)p));
+    return _mm512_castps_si512(_mm512_permutevar_ps(_mm512_castsi512_ps(four), idx));
+}
 /* bits at .. at + bits - 1 of each byte of v, of the low six, moved to bit `to`, plus `add` */
 static inline __attribute__((always_inline)) vi32 vi32_lut64_field(vi32 v, int at, int bits, int to,
                                                                    int add)

@@ -11,11 +11,12 @@
 /* Variant of a tile, as flags. With VI32_PAIRS, the value from bit PAIRS on is the number of steps
  * whose 16-bit products can be added without overflow. */
 enum linear_q8_kind {
-    LINEAR_Q8_SUB16 = 1,  /* a scale per 16 values, else per 32 */
-    LINEAR_Q8_MIN = 2,    /* minimums; codes have no offset unless FULL */
-    LINEAR_Q8_FULL = 4,   /* codes need eight bits */
-    LINEAR_Q8_PACKED = 8, /* codes are packed, as in the panel */
-    LINEAR_Q8_PAIRS = 16,
+    LINEAR_Q8_SUB16 = 1,   /* a scale per 16 values, else per 32 */
+    LINEAR_Q8_MIN = 2,     /* minimums; codes have no offset unless FULL */
+    LINEAR_Q8_FULL = 4,    /* codes need eight bits */
+    LINEAR_Q8_PACKED = 8,  /* codes are packed, as in the panel */
+    LINEAR_Q8_SUMMED = 16, /* N16_DELTA, one row: integer sums start from delta_sums */
+    LINEAR_Q8_PAIRS = 32,
 };
 
 /* Whether the codes of a tile are magnitudes and signs: 128 bytes per step, the magnitudes of 64
@@ -58,6 +59,7 @@ struct linear_q8_tile_args {
     float *acc;                       /* [rows][LINEAR_Q8_LD] */
     size_t n_blocks;                  /* of the group */
     int offset_shift;                 /* linear_q8_offset_shift */
+    const int32_t *delta_sums;        /* with SUMMED: QR_DELTA_SUMS per block of q */
     /* weights to prefetch: next_lines cache lines per block, from `next` on and, for a second
      * panel, next_panel bytes later */
     const uint8_t *next;
@@ -87,11 +89,14 @@ QR_INLINE vi32 linear_broadcast4(const int8_t *q)
 struct linear_q8_weights {
     const uint8_t *at[LINEAR_Q8_VECS];
     vi32 delta[LINEAR_Q8_VECS];
+    const int32_t *delta_sums; /* of the block, with SUMMED */
 };
 
 QR_INLINE vi32 linear_q8_codes(int kind, struct qr_panel_format f,
                                const struct linear_q8_weights *w, int v, int s)
 {
+    if (kind & LINEAR_Q8_SUMMED)
+        return linear_plane(w->at[v], f.low_bits, s, 3);
     if (kind & LINEAR_Q8_PACKED)
         return linear_code(f, VI32_W8_OFFSET == 0, w->at[v], w->delta[v], s);
     return vi32_load(w->at[v] + (size_t)s * linear_q8_step_bytes(kind));
@@ -389,7 +394,11 @@ QR_INLINE void linear_q8_sub(int kind, struct qr_panel_format f, int rows, int v
 #endif
     if (!pairs && !signs && !matrix) {
         QR_UNROLL_16 (int r = 0; r < rows; r++) {
-            const vi32 start = linear_q8_start(kind, f, a + (size_t)r * p->q_stride, half, shift);
+            vi32 start = linear_q8_start(kind, f, a + (size_t)r * p->q_stride, half, shift);
+#if defined(DELTA_SUMS)
+            if (kind & LINEAR_Q8_SUMMED)
+                start = vi32_lut4(w->delta_sums + 4 * half, linear_shift(w->delta[0], 2 * half));
+#endif
             QR_UNROLL_16 (int v = 0; v < vecs; v++)
                 sum.v[r][v] = start;
         }
@@ -439,7 +448,7 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
     const float *half_sums = p->half_sums;
     const enum qr_weight_prefetch how = linear_q8_prefetch(f, (size_t)rows, p->prefetch);
     const uint8_t *next = p->next;
-    struct linear_q8_weights w;
+    struct linear_q8_weights w = { .delta_sums = p->delta_sums };
     const float *scale = p->scale;
     vf32 acc[LINEAR_Q8_MAX_ROWS][LINEAR_Q8_VECS];
     QR_UNROLL_16 (int v = 0; v < vecs; v++)
@@ -470,6 +479,8 @@ QR_INLINE void linear_q8_tile(int kind, struct qr_panel_format f, int rows, int 
         }
         QR_UNROLL_16 (int v = 0; v < vecs; v++)
             w.at[v] += block, w.delta[v] = vi32_shr(w.delta[v], 4); /* four entries per block */
+        if (kind & LINEAR_Q8_SUMMED)
+            w.delta_sums += QR_DELTA_SUMS;
         if (!linear_q8_acc_in_regs(rows, vecs))
             LINEAR_LOAD_BARRIER; /* else gcc keeps a second copy of the accumulators on the stack */
     }

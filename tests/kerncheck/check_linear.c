@@ -340,14 +340,18 @@ static bool check_bits(struct kc_env *env, const struct problem *p, linear_kerne
     return true;
 }
 
-/* Checks that sums from tables have the bits of products, row by row. */
+/* Checks that sums from tables, and sums that start from delta_sums, have the bits of products, row
+ * by row. */
 static void check_sum_tables(struct kc_env *env, const struct problem *p, linear_kernel *kernel)
 {
     const struct qr_linear_kernel_args *a = &p->a;
     const size_t blocks = a->k / 32;
-    if (p->mode != MODE_Q8 || p->type != QR_WEIGHT_Q1_0 || !env->k->sum_tables)
+    const bool tables_used = p->type == QR_WEIGHT_Q1_0 && env->k->sum_tables,
+               delta_used = p->type == QR_WEIGHT_IQ1_M && env->k->delta_sums;
+    if (p->mode != MODE_Q8 || !(tables_used || delta_used))
         return;
     uint8_t *tables = kc_buffer_end(blocks * env->k->sum_table_bytes);
+    int32_t *delta = kc_buffer_end(blocks * QR_DELTA_SUMS * sizeof *delta);
     float *out = kc_buffer_end(a->n * sizeof *out);
     for (size_t i = 0; i < a->m && !env->failures; i++) {
         struct qr_linear_kernel_args row = *a;
@@ -355,13 +359,17 @@ static void check_sum_tables(struct kc_env *env, const struct problem *p, linear
         row.q = a->q + i * a->q_stride;
         row.half_sums = a->half_sums + 2 * i * a->q_stride;
         row.out = out;
-        row.sum_tables = tables;
-        env->k->sum_tables(tables, row.q, blocks);
+        row.sum_tables = tables_used ? tables : NULL;
+        row.delta_sums = delta_used ? delta : NULL;
+        if (tables_used)
+            env->k->sum_tables(tables, row.q, blocks);
+        else
+            env->k->delta_sums(delta, row.q, blocks);
         kernel(&row);
         if (!kc_same_bits(out, a->out + i * a->out_stride, a->n))
             kc_fail(env, "row %zu differs with tables of sums, n %zu k %zu", i, a->n, a->k);
     }
-    if (!kc_intact(tables) || !kc_intact(out))
+    if (!kc_intact(tables) || !kc_intact(delta) || !kc_intact(out))
         kc_fail(env, "wrote outside the tables or out, n %zu k %zu", a->n, a->k);
 }
 

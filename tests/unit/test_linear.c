@@ -151,11 +151,10 @@ static void is_batch_and_thread_invariant(void **state)
 }
 
 /* One row of enough outputs per thread multiplies by tables of sums, two rows do not. */
-static void sum_tables_change_no_bits(void **state)
+static void check_sum_tables(enum qr_weight_type type)
 {
-    (void)state;
-    enum { K = 384, N_OUT = 1112 }; /* neither whole panels nor pairs of panels */
-    struct qr_packed *w = random_weight(QR_WEIGHT_Q1_0, N_OUT, K);
+    enum { K = 768, N_OUT = 1112 }; /* neither whole panels nor pairs of panels */
+    struct qr_packed *w = random_weight(type, N_OUT, K);
     float *x = random_rows(2, K), *bias = random_rows(1, N_OUT), *both = random_rows(2, N_OUT),
           *one = random_rows(1, N_OUT);
     for (int level = 0; qr_level_name(level); level++) {
@@ -166,8 +165,10 @@ static void sum_tables_change_no_bits(void **state)
         for (uint32_t team = 1; team <= 2; team++) {
             const unsigned forms = qr_linear_act_forms(w, QUIRE_COMPUTE_NATIVE, kernels, team);
             assert_int_equal((forms & QR_ACT_Q8_SUMS) != 0,
-                             kernels->sum_tables &&
+                             type == QR_WEIGHT_Q1_0 && kernels->sum_tables &&
                                  N_OUT / team >= kernels->sum_tables_min_outputs);
+            assert_int_equal((forms & QR_ACT_Q8_DELTA) != 0,
+                             type == QR_WEIGHT_IQ1_M && kernels->delta_sums);
             assert_false(qr_linear_act_forms(w, QUIRE_COMPUTE_NATIVE, kernels, N_OUT) &
                          QR_ACT_Q8_SUMS);
             for (size_t i = 0; i < 2; i++) {
@@ -182,6 +183,13 @@ static void sum_tables_change_no_bits(void **state)
     free(both);
     free(one);
     qr_packed_destroy(w);
+}
+
+static void sum_tables_change_no_bits(void **state)
+{
+    (void)state;
+    check_sum_tables(QR_WEIGHT_Q1_0);
+    check_sum_tables(QR_WEIGHT_IQ1_M);
 }
 
 static const struct qr_kernels *best(void)
@@ -387,7 +395,8 @@ static void forms_stay_in_their_memory(void **state)
 {
     (void)state;
     const unsigned sums = best()->sum_tables ? QR_ACT_Q8_SUMS : 0,
-                   forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8 | sums;
+                   delta = best()->delta_sums ? QR_ACT_Q8_DELTA : 0,
+                   forms = QR_ACT_F32 | QR_ACT_BF16 | QR_ACT_BF16_F32 | QR_ACT_Q8 | sums | delta;
     for (size_t m = 0; m < 4; m++)
         for (size_t k = 32; k <= 320; k += 32) {
             size_t bytes;
@@ -417,6 +426,7 @@ static void forms_stay_in_their_memory(void **state)
             assert_int_equal(act.bf16_stride % 64, 32); /* an odd number of cache lines */
             assert_int_equal(act.bf16_f32_stride % 32, 16);
             assert_int_equal(act.sum_tables != NULL, sums && m == 1);
+            assert_int_equal(act.delta_sums != NULL, delta && m == 1);
             qr_act_init(&act, forms | QR_ACT_DENSE, x, k + 5, m, k, memory);
             assert_int_equal(act.bf16_stride, k);
             free(memory);

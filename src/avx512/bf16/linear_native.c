@@ -16,9 +16,7 @@ void qr_init_linear_avx512_bf16(struct qr_kernels *k)
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_bf16);
     QR_INTEGER_TYPES(X)
 #undef X
-    /* With VPERMB, AMD Zen 5, Q1_0 16384 x 8192 from memory: products 635 us with one thread, 420
-     * with two; tables 595 and 490, as their eight streams wait longer for a shared memory. */
-    k->sum_tables_min_outputs = SIZE_MAX;
+    qr_init_sum_tables_avx512_bf16(k);
     QR_SET_KERNEL(k, unpack_bf16_f16, avx512_bf16);
 #define X(name, ...) QR_SET_KERNEL(k, unpack_bf16_##name, avx512_bf16);
     QR_QUANT_TYPES(X)

@@ -100,7 +100,7 @@ static unsigned act_forms(const struct quire_model *m, size_t k)
     return QR_ACT_F32 | bf16 | (k % QR_BLOCK_K ? 0 : QR_ACT_Q8);
 }
 
-/* QR_ACT_Q8_SUMS if a weight of the model reads it, else 0. */
+/* Those of QR_ACT_Q8_MODIFIERS that a weight of the model reads. */
 static unsigned sum_forms(const struct quire_model *m)
 {
     unsigned forms = 0;
@@ -111,7 +111,7 @@ static unsigned sum_forms(const struct quire_model *m)
             forms |= w ? qr_linear_act_forms(w, m->compute, m->kernels, 1) : 0;
         }
     }
-    return forms & QR_ACT_Q8_SUMS;
+    return forms & QR_ACT_Q8_MODIFIERS;
 }
 
 /* Bytes of an activation object of weights with k columns, if their forms suit k. sums: of
