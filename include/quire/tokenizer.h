@@ -40,7 +40,8 @@ QUIRE_API void quire_tokenizer_params_init(struct quire_tokenizer_params *params
 
 /** Opens a tokenizer.
  *  path    a GGUF file (of a model, or with the vocabulary only); a Hugging Face folder with
- *          tokenizer.json, tokenizer.model or tokenizer.jsonl; or one of these files.
+ *          tokenizer.json, tokenizer.model, tokenizer.jsonl (PLaMo) or rwkv_vocab_v20230424.txt
+ *          (RWKV), the first that exists; or one of these files.
  *          tokenizer_config.json, special_tokens_map.json, generation_config.json, config.json and
  *          chat_template.jinja in the same folder are read if they exist
  *  params  NULL = defaults
@@ -54,7 +55,7 @@ quire_tokenizer_open(const char *path, const struct quire_tokenizer_params *para
 
 /** Opens a tokenizer from memory, which need not outlive the call.
  *  data    a GGUF image (of a model, or with the vocabulary only), or the `size` bytes of a
- *          tokenizer.json or tokenizer.jsonl of at most 256 MiB
+ *          tokenizer.json, tokenizer.jsonl or rwkv_vocab_v20230424.txt of at most 256 MiB
  *  config  the config_size bytes of the tokenizer_config.json that belongs to one of these
  *          (special tokens, chat templates), at most 16 MiB; or NULL. NULL with a GGUF image
  *  Otherwise as quire_tokenizer_open. */

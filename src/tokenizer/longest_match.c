@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "tokenizer/encoder.h"
 #include "tokenizer/sorted_tokens.h"
+#include <string.h>
 
 /* ---- Escaped texts */
 
@@ -63,6 +64,28 @@ quire_status qr_unescape_token(const char *text, size_t size, size_t id, uint8_t
     }
     *n_out = n;
     return QUIRE_OK;
+}
+
+size_t qr_escape_token(const uint8_t *bytes, size_t n, char *out)
+{
+    static const char from[] = "\\\t\n\r", to[] = "\\tnr", hex[] = "0123456789abcdef";
+    const bool both = memchr(bytes, '\'', n) && memchr(bytes, '"', n);
+    char *p = out;
+    for (size_t i = 0; i < n; i++) {
+        const char c = (char)bytes[i], *escape = c ? strchr(from, c) : NULL;
+        if (escape || (both && c == '\'')) {
+            *p++ = '\\';
+            *p++ = escape ? to[escape - from] : c;
+        } else if (bytes[i] >= 0x20 && bytes[i] < 0x7f) {
+            *p++ = c;
+        } else {
+            *p++ = '\\';
+            *p++ = 'x';
+            *p++ = hex[bytes[i] >> 4];
+            *p++ = hex[bytes[i] & 15];
+        }
+    }
+    return (size_t)(p - out);
 }
 
 /* ---- Encoder */

@@ -11,6 +11,10 @@
 quire_status qr_unescape_token(const char *text, size_t size, size_t id, uint8_t *out,
                                size_t *n_out, struct quire_error *err);
 
+/* Writes n bytes as such a text, at most 4 n characters, and returns their number. As Python's
+ * repr() without the quotes: ' has an escape only if the bytes contain ", too. */
+size_t qr_escape_token(const uint8_t *bytes, size_t n, char *out);
+
 /* Sorts the normal tokens by bytes. QUIRE_E_FORMAT if two have the same bytes, QUIRE_E_NOMEM. */
 quire_status qr_longest_match_build(struct quire_tokenizer *t, struct quire_error *err);
 

@@ -5,12 +5,15 @@
 #include "format/file.h"
 #include "format/json.h"
 #include "tokenizer/build.h"
+#include "tokenizer/longest_match.h"
+#include "tokenizer/rwkv_vocab.h"
 #include "tokenizer/sentencepiece_model.h"
 #include "tokenizer/tokenizer_json_model.h"
 #include "tokenizer/tokenizer_json_pipeline.h"
 #include "tokenizer/tokenizer_jsonl.h"
 #include "tokenizer/vocab_spec.h"
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -141,7 +144,12 @@ static quire_status read_templates(struct source *s, const struct qr_json *confi
 
 static int64_t find_token(const struct qr_vocab_spec *spec, const char *text)
 {
-    const size_t size = strlen(text);
+    size_t size = strlen(text);
+    char escaped[4 * 64];
+    if (spec->kind == QR_VOCAB_LONGEST_MATCH && size <= sizeof escaped / 4) {
+        size = qr_escape_token((const uint8_t *)text, size, escaped);
+        text = escaped;
+    }
     for (size_t i = 0; i < spec->n_tokens; i++)
         if (spec->tokens[i].text && spec->tokens[i].size == size &&
             memcmp(spec->tokens[i].text, text, size) == 0)
@@ -210,9 +218,37 @@ static quire_status read_breaks(struct source *s, const struct qr_json *config)
     return QUIRE_OK;
 }
 
+/* LONGEST_MATCH: the text of token 0. Other added tokens are those of the vocabulary. */
+static quire_status read_end_of_text(struct source *s, const struct qr_json *config)
+{
+    struct qr_vocab_spec *spec = &s->spec;
+    const struct qr_json *added = qr_json_get(config, "added_tokens_decoder");
+    for (struct qr_json_iter i = qr_json_iterate(added); qr_json_next(&i);) {
+        const char *text = qr_json_string(qr_json_get(i.value, "content"));
+        if (!text || !*text)
+            return qr_fail(s->err, QUIRE_E_FORMAT,
+                           "tokenizer_config.json: added_tokens_decoder[\"%s\"] has no content",
+                           i.key);
+        if (strcmp(i.key, "0") == 0) {
+            struct qr_spec_token *end = &spec->tokens[0];
+            end->size = strlen(text);
+            end->text = qr_arena_strndup(&spec->arena, text, end->size);
+            if (!end->text)
+                return qr_fail(s->err, QUIRE_E_NOMEM, "no memory for the tokenizer");
+        } else if (find_token(spec, text) != strtol(i.key, NULL, 10))
+            return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                           "tokenizer_config.json: token \"%s\" of added_tokens_decoder is not in "
+                           "the vocabulary of RWKV",
+                           i.key);
+    }
+    return QUIRE_OK;
+}
+
 static quire_status read_config(struct source *s, const struct qr_json *config)
 {
     struct qr_vocab_spec *spec = &s->spec;
+    if (spec->kind == QR_VOCAB_LONGEST_MATCH)
+        QR_TRY(read_end_of_text(s, config));
     read_roles(spec, config);
     if (spec->kind == QR_VOCAB_PLAMO)
         QR_TRY(read_breaks(s, config));
@@ -268,6 +304,12 @@ static void default_roles(struct qr_vocab_spec *spec)
         if (id != QUIRE_TOKEN_NONE && spec->tokens[id].type == QUIRE_TOKEN_CONTROL)
             special[QUIRE_SPECIAL_EOS] = id;
     }
+    if (spec->kind == QR_VOCAB_LONGEST_MATCH) { /* token 0 ends texts, the role may end turns */
+        if (special[QUIRE_SPECIAL_EOS] == QUIRE_TOKEN_NONE)
+            special[QUIRE_SPECIAL_EOS] = 0;
+        else if (spec->n_eog < QR_MAX_EOG)
+            spec->eog[spec->n_eog++] = 0;
+    }
 }
 
 static quire_status read_configuration(struct source *s)
@@ -318,6 +360,14 @@ static quire_status build_jsonl(struct source *s, const char *text, size_t size,
     return qr_tokenizer_build(&s->spec, s->a, out, s->err);
 }
 
+static quire_status build_rwkv(struct source *s, const char *text, size_t size,
+                               struct quire_tokenizer **out)
+{
+    QR_TRY(qr_rwkv_vocab_read(&s->spec, text, size, s->err));
+    QR_TRY(read_configuration(s));
+    return qr_tokenizer_build(&s->spec, s->a, out, s->err);
+}
+
 /* The first character that is not white space, or 0. */
 static char first_character(const char *text, size_t size)
 {
@@ -327,12 +377,14 @@ static char first_character(const char *text, size_t size)
     return i < size ? text[i] : 0;
 }
 
-/* Builds from a tokenizer.json or tokenizer.jsonl, distinguished by content. */
+/* Builds from a tokenizer.json, tokenizer.jsonl or vocabulary of RWKV, distinguished by content. */
 static quire_status build_text(struct source *s, const char *text, size_t size, const char *name,
                                struct quire_tokenizer **out)
 {
-    return first_character(text, size) == '[' ? build_jsonl(s, text, size, out)
-                                              : build_json(s, text, size, name, out);
+    const char first = first_character(text, size);
+    return first == '['   ? build_jsonl(s, text, size, out)
+           : first == '1' ? build_rwkv(s, text, size, out)
+                          : build_json(s, text, size, name, out);
 }
 
 /* Builds from one of these or a tokenizer.model. */
@@ -340,13 +392,13 @@ static quire_status build_any(struct source *s, const struct text_file *f, const
                               struct quire_tokenizer **out)
 {
     const char first = first_character(f->text, f->size);
-    if (first == '{' || first == '[')
+    if (first == '{' || first == '[' || first == '1')
         return build_text(s, f->text, f->size, name, out);
     /* a SentencePiece model begins with a piece: field 1, a message */
     if (!f->size || f->text[0] != 0x0A)
         return qr_fail(s->err, QUIRE_E_FORMAT,
-                       "%s is neither a GGUF file nor tokenizer.json, tokenizer.jsonl or "
-                       "tokenizer.model",
+                       "%s is neither a GGUF file nor tokenizer.json, tokenizer.jsonl, "
+                       "tokenizer.model or " QR_RWKV_VOCAB_FILE,
                        qr_path_tail(name));
     QR_TRY(qr_sentencepiece_model_read(&s->spec, (const uint8_t *)f->text, f->size, s->err));
     QR_TRY(read_configuration(s));
@@ -358,7 +410,8 @@ static quire_status open_in(const char *path, size_t path_size, const char *name
                             const struct quire_allocator *a, struct quire_tokenizer **out,
                             struct quire_error *err)
 {
-    static const char *const names[] = { "tokenizer.json", "tokenizer.model", "tokenizer.jsonl" };
+    static const char *const names[] = { "tokenizer.json", "tokenizer.model", "tokenizer.jsonl",
+                                         QR_RWKV_VOCAB_FILE };
     enum { N = sizeof names / sizeof *names };
     struct source s = { .a = a, .err = err, .path = path, .path_size = path_size };
     struct text_file f = { 0 };
@@ -370,7 +423,8 @@ static quire_status open_in(const char *path, size_t path_size, const char *name
         st = load_text(&s, found = names[i], MAX_VOCAB_FILE, &f);
     if (st == QUIRE_OK && !f.text)
         st = qr_fail(err, QUIRE_E_IO,
-                     "no tokenizer.json, tokenizer.model or tokenizer.jsonl in the folder");
+                     "no tokenizer.json, tokenizer.model, tokenizer.jsonl or " QR_RWKV_VOCAB_FILE
+                     " in the folder");
     if (st == QUIRE_OK)
         st = build_any(&s, &f, found, out);
     free_text(&s, &f);

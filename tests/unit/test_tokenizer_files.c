@@ -120,8 +120,8 @@ static void removed_file(void **state)
     struct quire_error err = QUIRE_ERROR_INIT;
     struct quire_tokenizer *t = (struct quire_tokenizer *)&err;
     assert_status(QUIRE_E_IO, qr_tokenizer_from_hf_file(path_of("tokenizer.json"), NULL, &t, &err));
-    assert_string_equal(err.msg,
-                        "no tokenizer.json, tokenizer.model or tokenizer.jsonl in the folder");
+    assert_string_equal(err.msg, "no tokenizer.json, tokenizer.model, tokenizer.jsonl or "
+                                 "rwkv_vocab_v20230424.txt in the folder");
     assert_null(t);
 }
 

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_tokenizer_rwkv_files.c - vocabularies of RWKV as rwkv_vocab_v20230424.txt: literals, token
+ * 0, the roles of tokenizer_config.json, and lines that are refused. */
+#include "test_gguf_vocab.h"
+#include <unistd.h>
+
+#define FILE_NAME   "rwkv_vocab_v20230424.txt"
+#define END_OF_TEXT "<|rwkv_tokenizer_end_of_text|>"
+
+enum { BYTE = 1, MORE = BYTE + 256 }; /* ids of byte 0 and of the tokens behind the bytes */
+
+static char folder[] = "/tmp/quire-rwkv-XXXXXX", vocabulary[1 << 14];
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    return path;
+}
+
+static void put_file(const char *name, const char *text)
+{
+    FILE *f = fopen(path_of(name), "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
+    assert_int_equal(fclose(f), 0);
+}
+
+/* The bytes, as str below 128, and further lines. */
+static void put_vocabulary(const char *more)
+{
+    size_t n = 0;
+    for (int b = 0; b < 256; b++)
+        n += (size_t)sprintf(vocabulary + n, "%d %s'\\x%02x' 1\n", BYTE + b, b < 128 ? "" : "b", b);
+    assert_true(n + strlen(more) < sizeof vocabulary);
+    strcpy(vocabulary + n, more);
+    put_file(FILE_NAME, vocabulary);
+}
+
+static void put_config(const char *text) { put_file("tokenizer_config.json", text); }
+
+static quire_status open_with(struct fail_alloc *f, struct quire_tokenizer **t,
+                              struct quire_error *err)
+{
+    struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f->hooks };
+    *err = (struct quire_error)QUIRE_ERROR_INIT;
+    *t = NULL;
+    return quire_tokenizer_open(folder, &p, t, err);
+}
+
+static void expect_error(quire_status status, const char *message)
+{
+    struct fail_alloc f;
+    struct quire_error err;
+    struct quire_tokenizer *t;
+    fail_alloc_init(&f, 0, false);
+    const quire_status s = open_with(&f, &t, &err);
+    if (s != status || !strstr(err.msg, message))
+        fail_msg("%s \"%s\", not \"%s\"", quire_status_name(s), err.msg, message);
+    assert_null(t);
+    assert_int_equal(f.live_count, 0);
+}
+
+static struct quire_tokenizer *open_path(const char *path)
+{
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_tokenizer *t;
+    if (quire_tokenizer_open(path, NULL, &t, &err) != QUIRE_OK)
+        fail_msg("%s", err.msg);
+    return t;
+}
+
+/* Stored text of a token; in GGUF files converters write the same. */
+static void assert_text(const struct quire_tokenizer *t, int32_t id, const char *expected)
+{
+    size_t size;
+    const char *text = quire_tokenizer_token_text(t, id, &size);
+    assert_non_null(text);
+    assert_int_equal(size, strlen(expected));
+    assert_memory_equal(text, expected, size);
+}
+
+static void literals(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *literal, *text; /* in the file, of the token */
+        const char *input;
+        size_t size;
+    } tokens[] = {
+        { "'ab'", "ab", "ab", 2 },
+        { "\"it's\"", "it's", "it's", 4 },
+        { "'say \"'", "say \"", "say \"", 5 },
+        { "'\\'\"'", "\\'\"", "'\"", 2 },
+        { "' \\t\\n\\r\\\\'", " \\t\\n\\r\\\\", " \t\n\r\\", 5 },
+        { "'\\a\\b\\f\\v\\\"'", "\\x07\\x08\\x0c\\x0b\"", "\a\b\f\v\"", 5 },
+        { "'\xC3\xA9 '", "\\xc3\\xa9 ", "\xC3\xA9 ", 3 },
+        { "'\\xe9\\x7F'", "\\xc3\\xa9\\x7f", "\xC3\xA9\x7F", 3 },
+        { "'\\u4e2D!'", "\\xe4\\xb8\\xad!", "\xE4\xB8\xAD!", 4 },
+        { "'\\U0001F600.'", "\\xf0\\x9f\\x98\\x80.", "\xF0\x9F\x98\x80.", 5 },
+        { "b'\\xe4\\xb8'", "\\xe4\\xb8", NULL, 2 }, /* a part of a character */
+        { "b\"\\xC3'\"", "\\xc3'", NULL, 2 },
+        { "'\\n\\n'", "\\n\\n", "\n\n", 2 },
+    };
+    char more[1024];
+    size_t n = 0;
+    for (size_t i = 0; i < LEN(tokens); i++)
+        n += (size_t)sprintf(more + n, "%d %s %zu%s", MORE + (int)i, tokens[i].literal,
+                             tokens[i].size, i % 2 ? "\r\n" : "\n");
+    put_vocabulary(more);
+    put_config("{}");
+    struct quire_tokenizer *t = open_path(folder);
+    assert_int_equal(quire_tokenizer_vocab_size(t), MORE + LEN(tokens));
+    for (size_t i = 0; i < LEN(tokens); i++) {
+        assert_text(t, MORE + (int32_t)i, tokens[i].text);
+        if (tokens[i].input)
+            assert_ids(encode(t, tokens[i].input, 0), MORE + (int32_t)i);
+    }
+    /* parts of characters: the longest token, then the byte that is left */
+    assert_ids(encode(t, "\xE4\xB8\xAD", 0), MORE + 10, BYTE + 0xAD);
+    assert_ids(encode(t, "abab it", 0), MORE, MORE, BYTE + ' ', BYTE + 'i', BYTE + 't');
+    quire_tokenizer_close(t);
+    /* the file by itself, and in memory */
+    t = open_path(path_of(FILE_NAME));
+    assert_ids(encode(t, "ab", 0), MORE);
+    quire_tokenizer_close(t);
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, quire_tokenizer_open_memory(vocabulary, strlen(vocabulary), NULL, 0,
+                                                        NULL, &t, &err));
+    assert_ids(encode(t, "\n\n", 0), MORE + 12);
+    quire_tokenizer_close(t);
+}
+
+static void roles(void **state)
+{
+    (void)state;
+    put_vocabulary("257 '\\n\\n' 2\n258 '<|user|>' 8");
+    put_config("{}");
+    struct quire_tokenizer *t = open_path(folder);
+    assert_text(t, 0, END_OF_TEXT);
+    assert_int_equal(quire_tokenizer_token_type(t, 0), QUIRE_TOKEN_CONTROL);
+    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == 0);
+    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS) == QUIRE_TOKEN_NONE);
+    assert_true(quire_tokenizer_is_eog(t, 0));
+    assert_false(quire_tokenizer_is_eog(t, 257));
+    assert_ids(encode(t, END_OF_TEXT "a", QUIRE_ENCODE_PARSE_SPECIAL), 0, BYTE + 'a');
+    assert_int_equal(encode(t, END_OF_TEXT, 0).n, strlen(END_OF_TEXT));
+    quire_tokenizer_close(t);
+    /* the end of a turn; token 0 still ends an answer */
+    put_config("{\"bos_token\": \"<end>\", \"eos_token\": \"\\n\\n\", \"add_bos_token\": true,"
+               "\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\"},"
+               "\"257\": {\"content\": \"\\n\\n\"}, \"258\": {\"content\": \"<|user|>\"}}}");
+    t = open_path(folder);
+    assert_text(t, 0, "<end>");
+    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == 257);
+    assert_true(quire_tokenizer_is_eog(t, 0) && quire_tokenizer_is_eog(t, 257));
+    assert_ids(encode(t, "a", QUIRE_ENCODE_ADD_BOS), 0, BYTE + 'a');
+    assert_ids(encode(t, "<end>", QUIRE_ENCODE_PARSE_SPECIAL), 0);
+    quire_tokenizer_close(t);
+    static const struct {
+        const char *config, *message;
+        quire_status status;
+    } bad[] = {
+        { "{\"added_tokens_decoder\": {\"0\": {\"content\": \"\"}}}",
+          "added_tokens_decoder[\"0\"] has no content", QUIRE_E_FORMAT },
+        { "{\"added_tokens_decoder\": {\"0\": 7}}", "added_tokens_decoder[\"0\"] has no content",
+          QUIRE_E_FORMAT },
+        { "{\"added_tokens_decoder\": {\"300\": {\"content\": \"<x>\"}}}",
+          "token \"300\" of added_tokens_decoder is not in the vocabulary", QUIRE_E_UNSUPPORTED },
+        { "{\"added_tokens_decoder\": {\"66\": {\"content\": \"B\"}}}",
+          "token \"66\" of added_tokens_decoder is not in the vocabulary", QUIRE_E_UNSUPPORTED },
+    };
+    for (size_t i = 0; i < LEN(bad); i++) {
+        put_config(bad[i].config);
+        expect_error(bad[i].status, bad[i].message);
+    }
+}
+
+static void bad_lines(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *message;
+    } bad[] = {
+        { "258 'a' 1", "line 257: the id is not the number of the line" },
+        { "x57 'a' 1", "line 257: the id is not the number of the line" },
+        { "257'ab' 2", "line 257: the id is not the number of the line" },
+        { "1000000257 'a' 1", "line 257: the id is not the number of the line" },
+        { "257 'abc\n", "line 257: the literal does not end" },
+        { "257 'ab\\'\n", "line 257: the literal does not end" },
+        { "257 ab' 2", "line 257: no literal of a str or of bytes" },
+        { "257 b  2", "line 257: no literal of a str or of bytes" },
+        { "257 r'ab' 2", "line 257: no literal of a str or of bytes" },
+        { "257 'a\\q' 2", "line 257: unknown escape" },
+        { "257 'a\\", "line 257: unknown escape" },
+        { "257 'a\\x4' 2", "line 257: unknown escape" },
+        { "257 '\\u00e' 2", "line 257: unknown escape" },
+        { "257 '\\ud800' 3", "line 257: unknown escape" },
+        { "257 '\\U00110000' 4", "line 257: unknown escape" },
+        { "257 b'\\u00e9' 2", "line 257: unknown escape" },
+        { "257 '\xC3' 1", "line 257: invalid UTF-8" },
+        { "257 b'\xC3\xA9' 2", "line 257: bytes that are not ASCII" },
+        { "257 'ab'  2", "line 257: no number of bytes at the end" },
+        { "257 'ab'2", "line 257: no number of bytes at the end" },
+        { "257 'ab' ", "line 257: no number of bytes at the end" },
+        { "257 'ab' 2 3", "line 257: no number of bytes at the end" },
+        { "257 'ab' -2", "line 257: no number of bytes at the end" },
+        { "257 'ab' 3", "line 257: 2 bytes, but the line says 3" },
+        { "257 '' 0", "line 257: 0 bytes, but the line says 0" },
+        { "257 'ab' 2\n\n", "line 258 is not an id, a literal and a number" },
+        { "257 ''", "line 257 is not an id, a literal and a number" },
+        { "257 'ab' 2\n258 \"ab\" 2", "tokens 257 and 258 have the same text" },
+    };
+    put_config("{}");
+    for (size_t i = 0; i < LEN(bad); i++) {
+        put_vocabulary(bad[i].line);
+        expect_error(QUIRE_E_FORMAT, bad[i].message);
+    }
+    static char wide[2100];
+    snprintf(wide, sizeof wide, "257 '%02050d' 2050", 0);
+    put_vocabulary(wide);
+    expect_error(QUIRE_E_LIMIT, "line 257 has 2061 bytes, at most 2048");
+}
+
+static void no_memory(void **state)
+{
+    (void)state;
+    put_vocabulary("257 'ab' 2\n");
+    put_config("{\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\"}}}");
+    for (size_t at = 1, done = 0; !done; at++) {
+        struct fail_alloc f;
+        struct quire_error err;
+        struct quire_tokenizer *t;
+        fail_alloc_init(&f, at, false);
+        const quire_status s = open_with(&f, &t, &err);
+        done = f.calls < at;
+        assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
+        quire_tokenizer_close(t);
+        assert_int_equal(f.live_count, 0);
+    }
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    unlink(path_of(FILE_NAME));
+    unlink(path_of("tokenizer_config.json"));
+    return rmdir(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(literals),
+        cmocka_unit_test(roles),
+        cmocka_unit_test(bad_lines),
+        cmocka_unit_test(no_memory),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
