@@ -102,7 +102,7 @@ static quire_status read_literal(struct line *l, uint8_t *out, size_t *n_out)
 static quire_status read_line(struct qr_vocab_spec *spec, struct line *l, struct qr_spec_token *out)
 {
     const size_t size = (size_t)(l->end - l->at);
-    size_t id, n, n_stated;
+    size_t id = 0, n = 0, n_stated = 0;
     uint8_t bytes[MAX_LINE];
     char text[4 * MAX_LINE];
     if (size > MAX_LINE)
