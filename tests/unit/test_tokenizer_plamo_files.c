@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_plamo_files.c - vocabularies of PLaMo as tokenizer.jsonl and in GGUF files. */
 #include "test_plamo.h"
+#include "test_tokenizer_folder.h"
 #include <math.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/quire-plamo-XXXXXX";
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void put_file(const char *name, const char *text)
-{
-    FILE *f = fopen(path_of(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
 
 /* tokenizer.jsonl with the special tokens, the bytes, and further lines. */
 static void put_vocabulary(const char *more)
@@ -38,30 +21,6 @@ static void put_vocabulary(const char *more)
     put_file("tokenizer.jsonl", text);
 }
 
-/* Opens the folder; every allocation may fail. */
-static void expect_error(quire_status status, const char *message)
-{
-    struct fail_alloc f;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t = NULL;
-    fail_alloc_init(&f, 0, false);
-    struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f.hooks };
-    const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
-    if (s != status || !strstr(err.msg, message))
-        fail_msg("%s \"%s\", not \"%s\"", quire_status_name(s), err.msg, message);
-    assert_null(t);
-    assert_int_equal(f.live_count, 0);
-}
-
-static struct quire_tokenizer *open_folder(void)
-{
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t;
-    if (quire_tokenizer_open(folder, NULL, &t, &err) != QUIRE_OK)
-        fail_msg("%s", err.msg);
-    return t;
-}
-
 #define ROLES "\"bos_token\":\"<|plamo:bos|>\",\"eos_token\":\"<|plamo:eos|>\""
 
 static void lines(void **state)
@@ -71,8 +30,8 @@ static void lines(void **state)
     put_vocabulary(
         "\n[\"a\", -1.00005]\r\n \t\r\n[\"b\", -1]\n[\"ab\", -2.00004, \"NORMAL\"]\n"
         "[\"<|plamo:\", 0]\n[\"<|plamo:>\", 0]\n[\"<|plamo:|x\", 0]\n[\"<|plamo:|>\", 0]");
-    put_file("tokenizer_config.json", "{" ROLES ",\"add_bos_token\":true}");
-    struct quire_tokenizer *t = open_folder();
+    put_config("{" ROLES ",\"add_bos_token\":true}");
+    struct quire_tokenizer *t = open_path(folder);
     assert_ids(encode(t, "ab", QUIRE_ENCODE_ADD_BOS), BOS, PIECE + 2);
     assert_ids(encode(t, "<|plamo:pad|>", QUIRE_ENCODE_PARSE_SPECIAL), PAD);
     for (int32_t i = 0; i < 4; i++)
@@ -82,9 +41,9 @@ static void lines(void **state)
     assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOT) == OP);
     quire_tokenizer_close(t);
     put_vocabulary("[\"a\", -1]\n[\"aa\", -2.0001]\n[\" \", -1]\n[\"  a\", 0]\n");
-    put_file("tokenizer_config.json", "{" ROLES ",\"break_around_repeated_chars_threshold\":null,"
+    put_config("{" ROLES ",\"break_around_repeated_chars_threshold\":null,"
                                       "\"break_around_consecutive_spaces_threshold\":2}");
-    t = open_folder();
+    t = open_path(folder);
     assert_ids(encode(t, "aa  a", 0), PIECE, PIECE, PIECE + 2, PIECE + 2, PIECE);
     quire_tokenizer_close(t);
 }
@@ -107,7 +66,7 @@ static void bad_lines(void **state)
         { "[\"a\", -1000.1]\n", "beyond 1000" },
         { "[\"<0xZZ>\", 0, \"BYTE\"]\n", "byte token 261" },
     };
-    put_file("tokenizer_config.json", "{" ROLES "}");
+    put_config("{" ROLES "}");
     for (size_t i = 0; i < LEN(bad); i++) {
         put_vocabulary(bad[i].line);
         expect_error(QUIRE_E_FORMAT, bad[i].message);
@@ -129,7 +88,7 @@ static void bad_breaks(void **state)
         for (size_t i = 0; i < LEN(values); i++) {
             char config[128];
             snprintf(config, sizeof config, "{\"%s\": %s}", keys[k], values[i]);
-            put_file("tokenizer_config.json", config);
+            put_config(config);
             expect_error(QUIRE_E_FORMAT, keys[k]);
         }
 }
@@ -138,19 +97,8 @@ static void no_memory(void **state)
 {
     (void)state;
     put_vocabulary("[\"a\", -1]\n");
-    put_file("tokenizer_config.json", "{" ROLES "}");
-    for (size_t at = 1, done = 0; !done; at++) {
-        struct fail_alloc f;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        struct quire_tokenizer *t = NULL;
-        fail_alloc_init(&f, at, false);
-        struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f.hooks };
-        const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
-        done = f.calls < at;
-        assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
-        quire_tokenizer_close(t);
-        assert_int_equal(f.live_count, 0);
-    }
+    put_config("{" ROLES "}");
+    fail_every_allocation();
 }
 
 /* A GGUF file with the special tokens, the bytes, "a" and "aa", all of one score; score: NAN for
@@ -209,18 +157,10 @@ static void gguf(void **state)
     assert_non_null(strstr(err.msg, KEY("add_bos_token")));
 }
 
-static int make_folder(void **state)
+static int clean_up(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int remove_folder(void **state)
-{
-    (void)state;
-    unlink(path_of("tokenizer.jsonl"));
-    unlink(path_of("tokenizer_config.json"));
-    return rmdir(folder);
+    return remove_folder("tokenizer.jsonl");
 }
 
 int main(void)
@@ -229,5 +169,5 @@ int main(void)
         cmocka_unit_test(lines),     cmocka_unit_test(bad_lines), cmocka_unit_test(bad_breaks),
         cmocka_unit_test(no_memory), cmocka_unit_test(gguf),
     };
-    return cmocka_run_group_tests(tests, make_folder, remove_folder);
+    return cmocka_run_group_tests(tests, make_folder, clean_up);
 }

@@ -1,30 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_rwkv_files.c - vocabularies of RWKV as rwkv_vocab_v20230424.txt: literals, token
  * 0, the roles of tokenizer_config.json, and lines that are refused. */
-#include "test_gguf_vocab.h"
-#include <unistd.h>
+#include "test_tokenizer_folder.h"
 
+#define LEN(array)  (sizeof(array) / sizeof *(array))
 #define FILE_NAME   "rwkv_vocab_v20230424.txt"
 #define END_OF_TEXT "<|rwkv_tokenizer_end_of_text|>"
 
 enum { BYTE = 1, MORE = BYTE + 256 }; /* ids of byte 0 and of the tokens behind the bytes */
 
-static char folder[] = "/tmp/quire-rwkv-XXXXXX", vocabulary[1 << 14];
-
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static void put_file(const char *name, const char *text)
-{
-    FILE *f = fopen(path_of(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(text, 1, strlen(text), f), strlen(text));
-    assert_int_equal(fclose(f), 0);
-}
+static char vocabulary[1 << 14];
 
 /* The bytes, as str below 128, and further lines. */
 static void put_vocabulary(const char *more)
@@ -35,39 +20,6 @@ static void put_vocabulary(const char *more)
     assert_true(n + strlen(more) < sizeof vocabulary);
     strcpy(vocabulary + n, more);
     put_file(FILE_NAME, vocabulary);
-}
-
-static void put_config(const char *text) { put_file("tokenizer_config.json", text); }
-
-static quire_status open_with(struct fail_alloc *f, struct quire_tokenizer **t,
-                              struct quire_error *err)
-{
-    struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f->hooks };
-    *err = (struct quire_error)QUIRE_ERROR_INIT;
-    *t = NULL;
-    return quire_tokenizer_open(folder, &p, t, err);
-}
-
-static void expect_error(quire_status status, const char *message)
-{
-    struct fail_alloc f;
-    struct quire_error err;
-    struct quire_tokenizer *t;
-    fail_alloc_init(&f, 0, false);
-    const quire_status s = open_with(&f, &t, &err);
-    if (s != status || !strstr(err.msg, message))
-        fail_msg("%s \"%s\", not \"%s\"", quire_status_name(s), err.msg, message);
-    assert_null(t);
-    assert_int_equal(f.live_count, 0);
-}
-
-static struct quire_tokenizer *open_path(const char *path)
-{
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t;
-    if (quire_tokenizer_open(path, NULL, &t, &err) != QUIRE_OK)
-        fail_msg("%s", err.msg);
-    return t;
 }
 
 /* Stored text of a token; in GGUF files converters write the same. */
@@ -227,31 +179,13 @@ static void no_memory(void **state)
     (void)state;
     put_vocabulary("257 'ab' 2\n");
     put_config("{\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\"}}}");
-    for (size_t at = 1, done = 0; !done; at++) {
-        struct fail_alloc f;
-        struct quire_error err;
-        struct quire_tokenizer *t;
-        fail_alloc_init(&f, at, false);
-        const quire_status s = open_with(&f, &t, &err);
-        done = f.calls < at;
-        assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
-        quire_tokenizer_close(t);
-        assert_int_equal(f.live_count, 0);
-    }
+    fail_every_allocation();
 }
 
-static int setup(void **state)
+static int clean_up(void **state)
 {
     (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    unlink(path_of(FILE_NAME));
-    unlink(path_of("tokenizer_config.json"));
-    return rmdir(folder);
+    return remove_folder(FILE_NAME);
 }
 
 int main(void)
@@ -262,5 +196,5 @@ int main(void)
         cmocka_unit_test(bad_lines),
         cmocka_unit_test(no_memory),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return cmocka_run_group_tests(tests, make_folder, clean_up);
 }
