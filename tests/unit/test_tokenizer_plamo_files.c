@@ -42,7 +42,7 @@ static void lines(void **state)
     quire_tokenizer_close(t);
     put_vocabulary("[\"a\", -1]\n[\"aa\", -2.0001]\n[\" \", -1]\n[\"  a\", 0]\n");
     put_config("{" ROLES ",\"break_around_repeated_chars_threshold\":null,"
-                                      "\"break_around_consecutive_spaces_threshold\":2}");
+               "\"break_around_consecutive_spaces_threshold\":2}");
     t = open_path(folder);
     assert_ids(encode(t, "aa  a", 0), PIECE, PIECE, PIECE + 2, PIECE + 2, PIECE);
     quire_tokenizer_close(t);
