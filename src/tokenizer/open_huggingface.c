@@ -142,18 +142,23 @@ static quire_status read_templates(struct source *s, const struct qr_json *confi
     return QUIRE_OK;
 }
 
+static bool has_text(const struct qr_spec_token *tok, const char *text, size_t size)
+{
+    return tok->text && tok->size == size && memcmp(tok->text, text, size) == 0;
+}
+
 static int64_t find_token(const struct qr_vocab_spec *spec, const char *text)
 {
-    size_t size = strlen(text);
-    char escaped[4 * 64];
-    if (spec->kind == QR_VOCAB_LONGEST_MATCH && size <= sizeof escaped / 4) {
-        size = qr_escape_token((const uint8_t *)text, size, escaped);
-        text = escaped;
-    }
-    for (size_t i = 0; i < spec->n_tokens; i++)
-        if (spec->tokens[i].text && spec->tokens[i].size == size &&
-            memcmp(spec->tokens[i].text, text, size) == 0)
+    enum { MOST = 64 }; /* bytes of a text that is compared with escaped ones */
+    const size_t size = strlen(text);
+    const bool escapes = spec->kind == QR_VOCAB_LONGEST_MATCH && size <= MOST;
+    char escaped[4 * MOST];
+    const size_t n = escapes ? qr_escape_token((const uint8_t *)text, size, escaped) : 0;
+    for (size_t i = 0; i < spec->n_tokens; i++) {
+        const bool other = escapes && spec->tokens[i].type == QUIRE_TOKEN_NORMAL;
+        if (has_text(&spec->tokens[i], other ? escaped : text, other ? n : size))
             return (int64_t)i;
+    }
     return QUIRE_TOKEN_NONE;
 }
 

@@ -69,7 +69,7 @@ static uint32_t read_escape(struct line *l, bool is_bytes)
     return cp > 0x10FFFF || (cp >= 0xD800 && cp <= 0xDFFF) ? UINT32_MAX : cp;
 }
 
-/* Reads a literal; writes its bytes, at most as many as it has characters, and their number. */
+/* Reads a literal; writes its value, at most as many bytes as the literal has, and their number. */
 static quire_status read_literal(struct line *l, uint8_t *out, size_t *n_out)
 {
     const bool is_bytes = l->at < l->end && *l->at == 'b';

@@ -1,16 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_tokenizer_files.c - folders of a tokenizer: files that cannot be read, contents that are no
  * text, roles and end-of-generation ids, vocabularies with a missing id, rare steps. */
-#include "test_tokenizer.h"
+#include "test_tokenizer_folder.h"
 #include "tokenizer/open_huggingface.h"
 #include <sys/stat.h>
-#include <unistd.h>
-
-static char folder[] = "/tmp/quire-files-XXXXXX";
-static const char *const names[] = { "tokenizer.json",        "tokenizer.model",
-                                     "tokenizer.jsonl",       "chat_template.jinja",
-                                     "tokenizer_config.json", "generation_config.json" };
-enum { N_NAMES = sizeof names / sizeof *names };
 
 #define MODEL(vocab, more)                                                                         \
     "\"model\":{\"type\":\"BPE\",\"unk_token\":\"<unk>\",\"vocab\":{" vocab "}," more              \
@@ -20,77 +13,16 @@ enum { N_NAMES = sizeof names / sizeof *names };
     ",\"normalizer\":{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"\u2581\"}"
 #define GOOD "{" MODEL(VOCAB, "") SPACES "}"
 
-static const char *path_of(const char *name)
-{
-    static char path[256];
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return path;
-}
-
-static int make_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) ? 0 : -1;
-}
-
-static int clear_folder(void **state)
-{
-    (void)state;
-    for (size_t i = 0; i < N_NAMES; i++)
-        unlink(path_of(names[i]));
-    return 0;
-}
-
-static int remove_folder(void **state)
-{
-    clear_folder(state);
-    return rmdir(folder);
-}
-
-static void put_bytes(const char *name, const char *data, size_t size)
-{
-    FILE *f = fopen(path_of(name), "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-}
-
-static void put_text(const char *name, const char *text) { put_bytes(name, text, strlen(text)); }
-
-static struct quire_tokenizer *open_good(const char *path)
-{
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t;
-    if (quire_tokenizer_open(path, NULL, &t, &err) != QUIRE_OK)
-        fail_msg("%s", err.msg);
-    return t;
-}
-
-/* Opens the folder. */
-static void expect_error(quire_status status, const char *message)
-{
-    struct fail_alloc f;
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_tokenizer *t = NULL;
-    fail_alloc_init(&f, 0, false);
-    struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f.hooks };
-    const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
-    if (s != status || !strstr(err.msg, message))
-        fail_msg("%s \"%s\", not \"%s\"", quire_status_name(s), err.msg, message);
-    assert_null(t);
-    assert_int_equal(f.live_count, 0);
-}
-
 /* A symbolic link to itself exists and cannot be examined. */
 static void unreadable(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < N_NAMES; i++) {
+    for (size_t i = 0; i < N_FOLDER_FILES; i++) {
         clear_folder(NULL);
-        if (i > 2)
-            put_text("tokenizer.json", GOOD);
-        assert_int_equal(symlink(names[i], path_of(names[i])), 0);
-        expect_error(QUIRE_E_IO, names[i]);
+        if (i >= N_VOCABULARIES)
+            put_file("tokenizer.json", GOOD);
+        assert_int_equal(symlink(folder_files[i], path_of(folder_files[i])), 0);
+        expect_error(QUIRE_E_IO, folder_files[i]);
     }
 }
 
@@ -98,19 +30,8 @@ static void unreadable(void **state)
 static void no_memory(void **state)
 {
     (void)state;
-    for (size_t at = 1, done = 0; !done; at++) {
-        struct fail_alloc f;
-        struct quire_error err = QUIRE_ERROR_INIT;
-        struct quire_tokenizer *t = NULL;
-        fail_alloc_init(&f, at, false);
-        struct quire_tokenizer_params p = { .struct_size = sizeof p, .allocator = &f.hooks };
-        const quire_status s = quire_tokenizer_open(folder, &p, &t, &err);
-        done = f.calls < at;
-        assert_int_equal(s, done ? QUIRE_E_IO : QUIRE_E_NOMEM);
-        assert_non_null(strstr(err.msg, done ? "no tokenizer.json, tokenizer.model" : "memory"));
-        assert_null(t);
-        assert_int_equal(f.live_count, 0);
-    }
+    fail_every_allocation(QUIRE_E_IO);
+    expect_error(QUIRE_E_IO, "no tokenizer.json, tokenizer.model");
 }
 
 /* A file that is removed after its first bytes were read. */
@@ -133,19 +54,19 @@ static void no_text(void **state)
     put_bytes("tokenizer.json", json, sizeof json - 1);
     expect_error(QUIRE_E_FORMAT, "tokenizer.json is neither a GGUF file nor tokenizer.json");
     clear_folder(NULL);
-    put_text("tokenizer.model", "x");
+    put_file("tokenizer.model", "x");
     expect_error(QUIRE_E_FORMAT, "tokenizer.model is neither");
     clear_folder(NULL);
-    put_text("tokenizer.jsonl", "x");
+    put_file("tokenizer.jsonl", "x");
     expect_error(QUIRE_E_FORMAT, "tokenizer.jsonl is neither");
     clear_folder(NULL);
-    put_text("tokenizer.json", " \t\r\n" GOOD);
+    put_file("tokenizer.json", " \t\r\n" GOOD);
     put_bytes("chat_template.jinja", jinja, sizeof jinja - 1);
     expect_error(QUIRE_E_FORMAT, "chat_template.jinja contains a NUL character");
     put_bytes("chat_template.jinja", jinja, strlen(jinja));
     char path[64];
     snprintf(path, sizeof path, "%s/", folder);
-    struct quire_tokenizer *t = open_good(path); /* the path of the folder ends with a slash */
+    struct quire_tokenizer *t = open_path(path); /* the path of the folder ends with a slash */
     assert_string_equal(quire_tokenizer_chat_template(t, NULL), "{{ x }}");
     assert_ids(encode(t, "ab a", 0), 2, 4, 0);
     quire_tokenizer_close(t);
@@ -156,9 +77,9 @@ static void eos_ids(void **state)
 {
     (void)state;
     char json[512] = "{\"eos_token_id\":[1,0";
-    put_text("tokenizer.json", GOOD);
-    put_text("generation_config.json", "{\"eos_token_id\":[1,0]}");
-    struct quire_tokenizer *t = open_good(folder);
+    put_file("tokenizer.json", GOOD);
+    put_file("generation_config.json", "{\"eos_token_id\":[1,0]}");
+    struct quire_tokenizer *t = open_path(folder);
     assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 1);
     assert_true(quire_tokenizer_is_eog(t, 0) && quire_tokenizer_is_eog(t, 1));
     assert_false(quire_tokenizer_is_eog(t, 2));
@@ -166,10 +87,10 @@ static void eos_ids(void **state)
     for (int i = 2; i < QR_MAX_EOG; i++)
         strcat(json, ",1");
     strcat(json, "]}");
-    put_text("generation_config.json", json);
-    quire_tokenizer_close(open_good(folder));
+    put_file("generation_config.json", json);
+    quire_tokenizer_close(open_path(folder));
     strcpy(strchr(json, ']'), ",1]}");
-    put_text("generation_config.json", json);
+    put_file("generation_config.json", json);
     expect_error(QUIRE_E_LIMIT, "generation_config.json: more than 32 ids in eos_token_id");
 }
 
@@ -177,15 +98,15 @@ static void roles(void **state)
 {
     (void)state;
     /* "</s>" is an ordinary text in this vocabulary */
-    put_text("tokenizer.json", "{" MODEL(VOCAB ",\"</s>\":5", "") SPACES
+    put_file("tokenizer.json", "{" MODEL(VOCAB ",\"</s>\":5", "") SPACES
              ",\"added_tokens\":[{\"id\":6,\"content\":\"<eos>\",\"special\":true}]}");
-    struct quire_tokenizer *t = open_good(folder);
+    struct quire_tokenizer *t = open_path(folder);
     assert_int_equal(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS), 6);
     quire_tokenizer_close(t);
     /* there is no BOS to add */
-    put_text("tokenizer.json", GOOD);
-    put_text("tokenizer_config.json", "{\"add_bos_token\":true}");
-    t = open_good(folder);
+    put_file("tokenizer.json", GOOD);
+    put_file("tokenizer_config.json", "{\"add_bos_token\":true}");
+    t = open_path(folder);
     assert_false(quire_tokenizer_adds_bos(t));
     assert_ids(encode(t, "ab", QUIRE_ENCODE_ADD_BOS), 2);
     quire_tokenizer_close(t);
@@ -199,10 +120,10 @@ static void missing_id(void **state)
     static const char words[] =
         "{\"model\":{\"type\":\"WordPiece\",\"unk_token\":\"u\",\"vocab\":{\"a\":0,\"u\":2}},"
         "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"}," TWICE "}";
-    put_text("tokenizer.json", "{" MODEL("\"a\":0,\"<unk>\":2", "") SPACES "," TWICE "}");
-    put_text("tokenizer_config.json", "{\"pad_token\":\"<unk>\"}");
+    put_file("tokenizer.json", "{" MODEL("\"a\":0,\"<unk>\":2", "") SPACES "," TWICE "}");
+    put_file("tokenizer_config.json", "{\"pad_token\":\"<unk>\"}");
     expect_error(QUIRE_E_FORMAT, "vocabulary has no token 1 of 3");
-    put_text("tokenizer.json", words);
+    put_file("tokenizer.json", words);
     expect_error(QUIRE_E_FORMAT, "vocabulary has no token 1 of 3");
 }
 
@@ -220,12 +141,12 @@ static void missing_id(void **state)
 static void trailing_space(void **state)
 {
     (void)state;
-    put_text("tokenizer.json", STEPS(SPLIT("\\\\s+$")));
+    put_file("tokenizer.json", STEPS(SPLIT("\\\\s+$")));
     expect_error(QUIRE_E_UNSUPPORTED, "pre_tokenizer pattern \\s+$ without a split into lines");
-    put_text("tokenizer.json", STEPS(SPLIT("\\\\p{N}") "," SPLIT("\\\\s+$")));
+    put_file("tokenizer.json", STEPS(SPLIT("\\\\p{N}") "," SPLIT("\\\\s+$")));
     expect_error(QUIRE_E_UNSUPPORTED, "pre_tokenizer pattern \\s+$ without a split into lines");
-    put_text("tokenizer.json", STEPS(SPLIT("[\\r\\n]") "," SPLIT("\\\\s+$")));
-    struct quire_tokenizer *t = open_good(folder);
+    put_file("tokenizer.json", STEPS(SPLIT("[\\r\\n]") "," SPLIT("\\\\s+$")));
+    struct quire_tokenizer *t = open_path(folder);
     assert_ids(encode(t, "ab \nb  ", 0), 2, 4, 5, 1, 4, 4);
     quire_tokenizer_close(t);
 }
@@ -234,10 +155,10 @@ static void trailing_space(void **state)
 static void post_processor(void **state)
 {
     (void)state;
-    put_text("tokenizer.json",
+    put_file("tokenizer.json",
              "{" MODEL(LETTERS, "") ",\"pre_tokenizer\":" BYTES
                                     ",\"post_processor\":{\"type\":\"ByteLevel\"}}");
-    struct quire_tokenizer *t = open_good(folder);
+    struct quire_tokenizer *t = open_path(folder);
     assert_ids(encode(t, "ab a", QUIRE_ENCODE_ADD_BOS | QUIRE_ENCODE_ADD_EOS), 2, 4, 0);
     assert_false(t->has_pair);
     quire_tokenizer_close(t);
@@ -247,7 +168,7 @@ static void post_processor(void **state)
 static void empty_prefix(void **state)
 {
     (void)state;
-    put_text("tokenizer.json",
+    put_file("tokenizer.json",
              "{\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\","
              "\"unk_token\":\"u\",\"continuing_subword_prefix\":\"\","
              "\"vocab\":{\"u\":0,\"a\":1,\"b\":2}}}");

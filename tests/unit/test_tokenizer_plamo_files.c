@@ -98,7 +98,7 @@ static void no_memory(void **state)
     (void)state;
     put_vocabulary("[\"a\", -1]\n");
     put_config("{" ROLES "}");
-    fail_every_allocation();
+    fail_every_allocation(QUIRE_OK);
 }
 
 /* A GGUF file with the special tokens, the bytes, "a" and "aa", all of one score; score: NAN for
@@ -157,17 +157,11 @@ static void gguf(void **state)
     assert_non_null(strstr(err.msg, KEY("add_bos_token")));
 }
 
-static int clean_up(void **state)
-{
-    (void)state;
-    return remove_folder("tokenizer.jsonl");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines),     cmocka_unit_test(bad_lines), cmocka_unit_test(bad_breaks),
         cmocka_unit_test(no_memory), cmocka_unit_test(gguf),
     };
-    return cmocka_run_group_tests(tests, make_folder, clean_up);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

@@ -109,6 +109,13 @@ static void roles(void **state)
     assert_ids(encode(t, "a", QUIRE_ENCODE_ADD_BOS), 0, BYTE + 'a');
     assert_ids(encode(t, "<end>", QUIRE_ENCODE_PARSE_SPECIAL), 0);
     quire_tokenizer_close(t);
+    /* texts of token 0 have no escapes, those of the vocabulary have */
+    put_config("{\"bos_token\": \"<\u00E9>\", \"eos_token\": \"\\\\n\\\\n\","
+               "\"added_tokens_decoder\": {\"0\": {\"content\": \"<\u00E9>\"}}}");
+    t = open_path(folder);
+    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS) == 0);
+    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == 0);
+    quire_tokenizer_close(t);
     static const struct {
         const char *config, *message;
         quire_status status;
@@ -179,13 +186,7 @@ static void no_memory(void **state)
     (void)state;
     put_vocabulary("257 'ab' 2\n");
     put_config("{\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\"}}}");
-    fail_every_allocation();
-}
-
-static int clean_up(void **state)
-{
-    (void)state;
-    return remove_folder(FILE_NAME);
+    fail_every_allocation(QUIRE_OK);
 }
 
 int main(void)
@@ -196,5 +197,5 @@ int main(void)
         cmocka_unit_test(bad_lines),
         cmocka_unit_test(no_memory),
     };
-    return cmocka_run_group_tests(tests, make_folder, clean_up);
+    return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

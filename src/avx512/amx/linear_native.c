@@ -254,7 +254,8 @@ void qr_init_linear_avx512_amx(struct qr_kernels *k)
 {
     QR_SET_KERNEL(k, linear_native_bf16, avx512_amx);
     k->native_bf16_reads_f32 = false;
-    /* Xeon: a block of 32 outputs takes 10.5 ns by products, 9.3 by tables, and its tables 22 */
+    /* the tables of a step come from the caches of other threads: 4096 x 4096 on 16 threads of a
+     * Xeon takes 31 us by products, 40 by tables */
     k->sum_tables_min_outputs = 512;
 #define X(name, ...) QR_SET_KERNEL(k, linear_q8_##name, avx512_amx);
     QR_INTEGER_TYPES(X)
