@@ -78,6 +78,8 @@ static bool set_option(struct eval_options *o, const char *name, const char *val
         return o->kv_scales = value, true;
     if (!strcmp(name, "--lora"))
         return o->lora = value, true;
+    if (!strcmp(name, "--head"))
+        return o->head = value, true;
     if (!strcmp(name, "--out"))
         return o->output = value, true;
     if (!strcmp(name, "-p") || !strcmp(name, "--prompt") || !strcmp(name, "--filter"))

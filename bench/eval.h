@@ -21,6 +21,7 @@ struct eval_options {
     const char *reference; /* divergence: the other model */
     const char *kv_scales; /* file of scales for fp8 caches */
     const char *lora;      /* adapter of all sequences; NULL = none */
+    const char *head; /* files of a head of multi-token prediction; NULL = those of the model */
     const char *prompt;
     bool verbose;
     bool bf16_states;

@@ -33,6 +33,8 @@ static const struct {
       "LoRA adapter of all sequences; golden: with -m MODEL, compared with DIR or with the "
       "reference "
       "tensors beside the adapter" },
+    { "--head", "PATH", "file",
+      "golden: a head of multi-token prediction of the model in files of its own" },
     { "-t --threads", "N", "", "default: of the machine" },
     { "--chunk", "N", "", "prompt tokens per step (default: all)" },
     { "--block-size", "N", "", "tokens per KV block (default 64; attention: several)" },

@@ -348,6 +348,11 @@ quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct
     return append(r, &id, 1, 1, &row, 1, logits, NULL, err);
 }
 
+struct eval_blocks eval_run_blocks(const struct eval_run *r)
+{
+    return (struct eval_blocks){ r->kv, r->table, r->n_groups, r->n_blocks };
+}
+
 quire_status eval_run_read_kv(const struct eval_run *r, uint32_t group, uint32_t layer, uint32_t n,
                               float *k, float *v, struct quire_error *err)
 {

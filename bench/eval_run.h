@@ -53,6 +53,14 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
 quire_status eval_run_prompt_states(struct eval_run *r, const int32_t *ids, uint32_t n,
                                     float *hidden, struct quire_error *err);
 
+/* The KV cache, and where the sequence has its blocks, in every group. */
+struct eval_blocks {
+    struct quire_kv_cache *kv;
+    const int32_t *table; /* [n_blocks] */
+    uint32_t n_groups, n_blocks;
+};
+struct eval_blocks eval_run_blocks(const struct eval_run *r);
+
 /* Reads the keys and values of the first n tokens of the sequence from one layer of a KV group:
  * k [n][n_kv_heads][head_size], v likewise, or NULL. */
 quire_status eval_run_read_kv(const struct eval_run *r, uint32_t group, uint32_t layer, uint32_t n,

@@ -63,7 +63,7 @@ static double row_kl(const float *got, const float *want, size_t n)
     }
     for (size_t i = 0; i < n; i++) {
         const double lw = want[i] - mw - log(sw), lg = got[i] - mg - log(sg);
-        kl += exp(lw) * (lw - lg);
+        kl += isinf(want[i]) ? 0 : exp(lw) * (lw - lg);
     }
     return kl;
 }
@@ -92,7 +92,8 @@ void tally_values(struct tally *t, const float *got, const float *want, size_t n
 {
     t->digest = digest_floats(t->digest, got, n);
     for (size_t i = 0; i < n; i++) {
-        const double d = fabs((double)got[i] - want[i]);
+        const bool excluded = isinf(want[i]) && got[i] == want[i]; /* by a head of clusters */
+        const double d = excluded ? 0 : fabs((double)got[i] - want[i]);
         t->max = d > t->max || isnan(d) ? d : t->max;
         t->sum_squares += d * d;
     }

@@ -142,13 +142,15 @@ struct quire_engine_params {
     /** Draft model: a smaller model with the same vocabulary that drafts for requests with
      *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
      *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
-     *  and recurrent states count against kv_bytes */
+     *  and recurrent states count against kv_bytes. Or a head of multi-token prediction of the
+     *  model in files of its own (quire_model_params.mtp_of), which reads the model's KV cache */
     const char *draft_model_path;
     struct quire_model *draft_model;
     /** with draft_model only; borrowed by open; of a head of multi-token prediction any tokenizer,
      *  such as the model's */
     const struct quire_tokenizer *draft_tokenizer;
-    /** capacity of its KV cache in tokens; sequences without room skip it; 0 = cache_tokens */
+    /** capacity of its KV cache in tokens; sequences without room skip it; 0 = cache_tokens; must
+     *  be 0 for a head that reads the KV cache of the model */
     uint64_t draft_cache_tokens;
     /** largest rank of the adapters of requests (quire/engine_adapter.h), up to
      *  QUIRE_ADAPTER_MAX_RANK; 0 = adapters are refused. Decoders only */

@@ -108,8 +108,11 @@ struct quire_model_params {
      *  pack_cache must be NULL. The embedding and the output matrix are the model's, which cannot
      *  be closed before. Row t of a step reads token t + 1 of the sequence and, in
      *  quire_forward_args.previous_hidden, last_hidden of the model at token t. The files of
-     *  Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2 and MiMo contain heads.
-     *  QUIRE_E_UNSUPPORTED: the model has none */
+     *  Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2 and MiMo contain heads. The head
+     *  of Gemma 4, its assistant, has files of its own, which are path, and matrices of its own; it
+     *  reads the model's embedding and KV cache (quire_model_info.mtp_shares_kv): row t attends to
+     *  the keys of tokens 0 to t, which the model has computed.
+     *  QUIRE_E_UNSUPPORTED: the model has none; QUIRE_E_MISMATCH: the files are of another model */
     struct quire_model *mtp_of;
 };
 
@@ -202,6 +205,13 @@ struct quire_model_info {
     uint32_t needs_token_ids;
     /** 1: a head of multi-token prediction, whose steps need previous_hidden; else 0 */
     uint32_t is_mtp;
+    /** Elements of a row of previous_hidden and last_hidden of a head, the hidden_size of its
+     *  model; 0 in models */
+    uint32_t mtp_hidden_size;
+    /** 1: a head without keys and values of its own: its contexts take the KV cache of its model,
+     *  whose groups are its groups, and its steps the model's block tables, and need no
+     *  slot_mapping; else 0 */
+    uint32_t mtp_shares_kv;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -335,8 +345,8 @@ struct quire_forward_args {
      *  token_ids[t], which is ignored, or of row t of embeddings. Without either, no entry is
      *  NULL. Results of the other rows do not change */
     const float *const *embedding_rows;
-    /** [T][hidden_size] f32 out: hidden states of all rows after the final norm; NULL = not
-     *  computed */
+    /** [T][hidden_size] f32 out: hidden states of all rows after the final norm; of a head of
+     *  multi-token prediction [T][mtp_hidden_size]. NULL = not computed */
     float *last_hidden;
     /** [n_seqs] slot of params.states of each sequence, for models with recurrent layers; ignored
      *  otherwise. Before the step a slot holds the state after seq_lens - query_len tokens of its
@@ -354,8 +364,8 @@ struct quire_forward_args {
     const int32_t *adapter_index;
     /** [n_seqs] factor of the adapter's update; 0 = as without adapter; NULL = all 1 */
     const float *adapter_scales;
-    /** [T][hidden_size] f32 of a head of multi-token prediction (quire_model_params.mtp_of): the
-     *  last_hidden of its model, or of the head itself for tokens that it drafted. NULL for all
+    /** [T][mtp_hidden_size] f32 of a head of multi-token prediction (quire_model_params.mtp_of):
+     *  the last_hidden of its model, or of the head itself for tokens that it drafted. NULL for all
      *  other models */
     const float *previous_hidden;
 };

@@ -319,6 +319,13 @@ static quire_status read_draft_model(struct qr_capacity *c, const struct quire_m
 {
     struct quire_model_info info = { .struct_size = sizeof info };
     QR_TRY(quire_model_get_info(model, &info));
+    if (info.mtp_shares_kv)
+        return p->draft_cache_tokens
+                   ? qr_fail(
+                         err, QUIRE_E_INVALID_ARG,
+                         "draft_cache_tokens is given, but '%s' reads the KV cache of the model",
+                         info.arch)
+                   : QUIRE_OK;
     c->has_draft_model = true;
     c->draft_model_context_length = info.context_length ? info.context_length : UINT32_MAX;
     c->draft_tokens_requested = p->draft_cache_tokens;

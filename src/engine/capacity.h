@@ -18,7 +18,7 @@ struct qr_capacity {
     uint32_t n_checkpoints;
     uint64_t state_size;  /* bytes of one state */
     uint64_t state_bytes; /* of the pool; included in kv_bytes */
-    /* of the draft model */
+    /* of the draft model; unused where that reads the KV cache of the model */
     bool has_draft_model;
     struct quire_kv_group_config *draft_groups; /* [n_draft_groups] */
     uint32_t n_draft_groups;

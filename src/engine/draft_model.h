@@ -19,7 +19,7 @@ struct qr_draft_model {
     struct quire_model *own_model;
     uint32_t vocab_size;             /* rows of its LM head */
     uint32_t n_common;               /* leading tokens of the vocabulary that both models have */
-    struct quire_kv_cache *kv;       /* NULL: no attention layers */
+    struct quire_kv_cache *kv;       /* NULL: no attention layers, or shares_kv */
     struct quire_state_pool *states; /* NULL: no recurrent layers */
     struct quire_context *context;
     struct qr_sequence_memory memory;
@@ -29,6 +29,7 @@ struct qr_draft_model {
     size_t n_logits;
     struct qr_request **requests; /* [n_requests], at most max_seqs: those with a sequence */
     uint32_t n_requests;
+    bool shares_kv; /* a head without keys and values of its own: `kv` is NULL, memory is unused */
     bool mtp; /* a head of multi-token prediction (draft_mtp.h), with [max_step_tokens][hidden] */
     float *step_hidden;            /* final hidden states of the model's last step */
     float *hidden_in, *hidden_out; /* of a pass: previous hidden states, and the head's own */

@@ -6,7 +6,7 @@
 #include "engine/draft_model.h"
 #include "engine/kv_setup.h"
 #include "engine/sequence_setup.h"
-#include "model/load/model.h"
+#include "model/open_model.h"
 #include <sched.h>
 #include <string.h>
 
@@ -141,7 +141,7 @@ static quire_status open_own_model(struct quire_engine *e, const struct quire_en
     mp.flags = (p->flags & QUIRE_ENGINE_STRICT ? QUIRE_MODEL_STRICT : 0) |
                (p->flags & QUIRE_ENGINE_ALLOW_UNKNOWN ? QUIRE_MODEL_ALLOW_UNKNOWN : 0) |
                (p->flags & QUIRE_ENGINE_BF16_STATES ? QUIRE_MODEL_BF16_STATES : 0);
-    const quire_status s = quire_model_open(&mp, &d->own_model, &own);
+    const quire_status s = qr_open_model(&mp, mtp ? NULL : e->model, &d->own_model, &own);
     d->model = d->own_model;
     return name_error(mtp ? "QUIRE_ENGINE_MTP" : "draft_model_path", s, &own, err);
 }
@@ -154,6 +154,7 @@ static quire_status check_head(struct quire_engine *e, struct quire_error *err)
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "draft_model is a head of multi-token prediction of another model");
     d->mtp = true;
+    d->shares_kv = d->model->config->mtp.base_size != 0;
     d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);
     return QUIRE_OK;
 }
@@ -200,17 +201,18 @@ const struct quire_model *qr_draft_model_of(const struct quire_engine *e)
 
 /* ---- Memory */
 
-static void context_params(const struct quire_engine *e, uint32_t max_seq_len,
+static void context_params(const struct quire_engine *e, const struct qr_capacity *c,
                            struct quire_context_params *cp)
 {
     quire_context_params_init(cp, sizeof *cp);
-    cp->kv = e->draft_model->kv;
-    cp->states = e->draft_model->states;
+    const struct qr_draft_model *d = e->draft_model;
+    cp->kv = d->shares_kv ? e->kv : d->kv;
+    cp->states = d->states;
     cp->threads = e->threads;
-    cp->max_tokens = e->info.max_step_tokens;
+    cp->max_tokens = d->shares_kv ? e->info.max_seqs : e->info.max_step_tokens;
     cp->max_seqs = e->info.max_seqs;
     cp->max_logits = e->info.max_seqs;
-    cp->max_seq_len = max_seq_len;
+    cp->max_seq_len = d->shares_kv ? e->info.context_length : c->draft_context_length;
     cp->allocator = e->allocator;
 }
 
@@ -261,12 +263,12 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     info->draft_weight_bytes = mi.weight_bytes;
     info->draft_kv_bytes = c->draft_kv_bytes;
     info->draft_cache_tokens = c->draft_cache_tokens;
-    context_params(e, c->draft_context_length, &cp);
+    context_params(e, c, &cp);
     QR_TRY(quire_context_bytes(d->model, &cp, &info->draft_context_bytes, err));
     const struct qr_sequence_memory_params memory = memory_params(e, c);
     info->draft_context_bytes += d->n_logits * sizeof(float) +
                                  3 * hidden_floats(e) * sizeof(float) +
-                                 qr_sequence_memory_bytes(&memory);
+                                 (d->shares_kv ? 0 : qr_sequence_memory_bytes(&memory));
     return QUIRE_OK;
 }
 
@@ -276,12 +278,14 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
     struct qr_draft_model *d = e->draft_model;
     const uint32_t max_seqs = e->info.max_seqs;
     struct quire_context_params cp;
-    context_params(e, c->draft_context_length, &cp);
+    context_params(e, c, &cp);
     QR_TRY(quire_context_create(d->model, &cp, &d->context, err));
     const struct qr_sequence_memory_params memory = memory_params(e, c);
-    QR_TRY(qr_sequence_memory_init(&d->memory, &memory, err));
+    if (!d->shares_kv)
+        QR_TRY(qr_sequence_memory_init(&d->memory, &memory, err));
+    struct qr_sequence_memory *read = d->shares_kv ? &e->memory : &d->memory;
     const struct qr_scheduler_params scheduler = {
-        .memory = &d->memory,
+        .memory = read,
         .model = d->model,
         .max_tasks = max_seqs,
         .max_running = max_seqs,
@@ -290,10 +294,10 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
     };
     QR_TRY(qr_scheduler_init(&d->scheduler, &scheduler, err));
     const struct qr_batch_params batch = {
-        .n_groups = d->memory.n_groups,
+        .n_groups = read->n_groups,
         .max_seqs = max_seqs,
-        .max_tokens = e->info.max_step_tokens,
-        .max_blocks = d->memory.max_blocks,
+        .max_tokens = cp.max_tokens,
+        .max_blocks = read->max_blocks,
         .max_logits = max_seqs,
         .allocator = e->allocator,
     };

@@ -57,6 +57,8 @@ uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r)
 {
     const struct qr_draft_model *d = e->draft_model;
     const uint32_t n = r->task.n_tokens - 1; /* the head's tokens; the last draft is not computed */
+    if (d->shares_kv)
+        return known_end(r) == n ? UINT32_MAX : 0;
     if (r->task.n_tokens < r->draft_model_retry_at || known_end(r) != n || n > d->memory.max_tokens)
         return 0;
     return d->memory.max_tokens - n + 1;
@@ -210,6 +212,50 @@ static void add_tokens(struct quire_engine *e)
                                      d->logits + (size_t)d->batch.first_logits[i] * d->vocab_size);
 }
 
+/* ---- A head that reads the keys and values of the model
+ *
+ * It has no sequences, and computes only rows that draft. All of a request are at the position of
+ * its last token, attend to the keys and values before that, and read one token each: the last one,
+ * with the model's hidden state before it, then the one drafted last, with the head's. */
+
+/* Adds a row to the planned pass. */
+static void plan_shared_row(struct qr_draft_model *d, struct qr_request *r, const float *hidden,
+                            size_t width)
+{
+    struct qr_task *t = &r->draft_task;
+    const uint32_t n = r->task.n_tokens - 1; /* tokens with keys and values */
+    *t = (struct qr_task){ .tokens = r->tokens + 1 + r->task.n_draft,
+                           .n_tokens = n,
+                           .n_computed = n - 1,
+                           .n_step = 1,
+                           .sequence = r->task.sequence };
+    memcpy(d->hidden_in + d->n_rows++ * width, hidden, width * sizeof *hidden);
+    d->scheduler.step[d->scheduler.n_step++] = t;
+}
+
+static void plan_first_shared(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
+    const size_t width = e->hidden_size;
+    d->scheduler.n_step = d->n_rows = 0;
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
+        struct qr_request *r = qr_request_of(e->scheduler.running[i]);
+        const uint32_t row = r->hidden_row + r->task.n_tokens - 2 - r->hidden_first;
+        if (r->n_model_draft) /* qr_mtp_room() has found the row */
+            plan_shared_row(d, r, d->hidden_rows + row * width, width);
+        r->n_hidden = 0; /* used up */
+    }
+}
+
+/* The head has no sequence of the requests, draft_task ends with the passes. */
+static void end_shared(struct quire_engine *e)
+{
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++)
+        qr_request_of(e->scheduler.running[i])->draft_task.sequence = NULL;
+}
+
+/* ---- All passes */
+
 /* Plans a pass over the tokens that were just drafted, with the head's hidden states before them,
  * of the requests that draft further ones. Their keys and values are computed again once the tokens
  * are accepted and the model's hidden states are known. */
@@ -220,12 +266,16 @@ static void plan_next(struct quire_engine *e)
     d->scheduler.n_step = d->n_rows = 0;
     for (uint32_t i = 0; i < d->batch.n_complete; i++) {
         struct qr_task *t = d->batch.complete[i];
-        const struct qr_request *r = qr_draft_model_request(t);
+        struct qr_request *r = qr_draft_model_request(t);
         if (t->pools || r->task.n_draft >= r->n_model_draft)
             continue;
-        memcpy(d->hidden_in + d->n_rows++ * width,
-               d->hidden_out + d->batch.logits_rows[d->batch.first_logits[i]] * width,
-               width * sizeof *d->hidden_in);
+        const float *hidden =
+            d->hidden_out + d->batch.logits_rows[d->batch.first_logits[i]] * width;
+        if (d->shares_kv) {
+            plan_shared_row(d, r, hidden, width);
+            continue;
+        }
+        memcpy(d->hidden_in + d->n_rows++ * width, hidden, width * sizeof *d->hidden_in);
         t->n_tokens = r->task.n_tokens + r->task.n_draft - 1 - r->mtp_base;
         t->n_computed = t->n_tokens - 1;
         t->n_step = 1;
@@ -237,18 +287,23 @@ void qr_mtp_run(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
     qr_draft_model_end_preempted(e);
-    plan_first(e);
+    if (d->shares_kv)
+        plan_first_shared(e);
+    else
+        plan_first(e);
     for (bool first = true; d->scheduler.n_step; first = false) {
         const double begin_time = qr_clock_now();
         if (run_pass(e) != QUIRE_OK)
             break;
-        if (first)
+        if (first && !d->shares_kv)
             commit_first(d);
         add_tokens(e);
         if (d->batch.n_logits == d->batch.n_seqs)
             qr_step_cost_record(&d->step_cost, d->batch.n_seqs, qr_clock_now() - begin_time);
         plan_next(e);
     }
+    if (d->shares_kv)
+        end_shared(e);
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.running[i]);
         qr_constraint_drop_draft(r);

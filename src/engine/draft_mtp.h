@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draft_mtp.h - drafts of requests from the model's own head of multi-token prediction (MTP).
+/* draft_mtp.h - drafts of requests from a head of multi-token prediction (MTP) of the model.
  *
  * The head is a draft model of one layer (struct qr_draft_model with `mtp`). Its row for position i
  * of a request reads the token at i + 1 and the model's hidden state at i, which exists only from
@@ -11,6 +11,9 @@
  * mtp_base is 0, or, where hidden states are missing, because the model took a prefix from its
  * cache that the head does not have, the first position with one: the head then attends to later
  * positions only. Rotary embedding is relative, so the shift changes nothing else.
+ *
+ * A head in files of its own (struct qr_mtp_config) has no KV cache: it reads that of the model,
+ * and computes only the rows that draft, all at the position of the last token.
  *
  * As with a draft model, what the head computes influences the speed only. */
 #ifndef QR_ENGINE_DRAFT_MTP_H

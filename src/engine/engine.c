@@ -314,16 +314,12 @@ static quire_status reserve(struct quire_engine *e, const struct qr_capacity *ca
                             const struct quire_engine_params *p, struct quire_error *err)
 {
     QR_TRY(set_info(e, capacity, p));
-    quire_status s = create_pools(e, capacity, p, err);
-    if (s == QUIRE_OK)
-        s = measure_step(e, p, err);
-    if (s == QUIRE_OK)
-        s = list_eog(e, err);
-    if (s == QUIRE_OK && !e->dry_run)
-        s = reserve_step(e, err);
-    else
-        destroy_pools(e); /* a dry run creates them only to measure the context */
-    return s == QUIRE_OK ? qr_draft_model_reserve(e, capacity, p, err) : s;
+    QR_TRY(create_pools(e, capacity, p, err));
+    QR_TRY(measure_step(e, p, err));
+    QR_TRY(list_eog(e, err));
+    if (!e->dry_run)
+        QR_TRY(reserve_step(e, err));
+    return qr_draft_model_reserve(e, capacity, p, err);
 }
 
 static quire_status open_parts(struct quire_engine *e, const struct quire_engine_params *p,
@@ -340,6 +336,8 @@ static quire_status open_parts(struct quire_engine *e, const struct quire_engine
     QR_TRY(qr_draft_model_open(e, p, err));
     QR_TRY(qr_capacity_init(&capacity, e->model, qr_draft_model_of(e), p, err));
     s = reserve(e, &capacity, p, err);
+    if (e->dry_run)
+        destroy_pools(e); /* they were created only to measure the contexts */
     qr_capacity_free(&capacity);
     return s;
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include <math.h>
 #include <quire/bias.h>
+#include <string.h>
 
 /* ALiBi slope of head h: the geometric series for the largest power of two n <= n_heads; heads
  * beyond it take every other slope of the series for 2 n. */
@@ -100,8 +101,8 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
     a->logits_soft_cap = c->attention_softcap;
     if (l->chunked)
         a->chunk_size = l->window;
-    else if (l->window)
-        a->window_left = (int32_t)l->window - 1;
+    else if (l->window) /* a head's own position has no key */
+        a->window_left = (int32_t)l->window - (l->kv_source == QR_KV_OF_BASE ? 2 : 1);
     a->compute = m->compute;
     if (!l->compress_rate) /* else they are added when both parts are merged */
         a->sinks = m->layers[i].vec[QR_W_ATTN_SINKS];
@@ -123,6 +124,47 @@ static bool fits_group(const struct quire_kv_group_config *g, const struct qr_la
 {
     return g->n_kv_heads == l->n_kv_heads && g->head_size == size.k && g->v_head_size == size.v &&
            g->sliding_window == window;
+}
+
+/* The groups of a head that reads the keys and values of its model are the model's. */
+static quire_status copy_base_groups(struct quire_model *m, struct quire_error *err)
+{
+    const struct qr_groups *base = &m->base->groups;
+    if (base->n_kv > m->groups.capacity)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "the model of the head has %u KV groups",
+                       base->n_kv);
+    memcpy(m->groups.kv, base->kv, base->n_kv * sizeof *base->kv);
+    m->groups.n_kv = base->n_kv;
+    return QUIRE_OK;
+}
+
+/* Finds the keys and values that layer i of such a head reads: those of the last layer of the model
+ * that has some, with a window if layer i has one. */
+static quire_status find_base_kv(struct quire_model *m, uint32_t i, struct quire_error *err)
+{
+    const struct qr_layer_config *l = &m->config->layers[i], *from = NULL;
+    const struct quire_model *base = m->base;
+    for (uint32_t b = 0; b < base->config->n_layers; b++) {
+        const struct qr_layer_config *at = &base->config->layers[b];
+        if (!qr_layer_attends(at) || at->kv_source != b || !at->window != !l->window)
+            continue;
+        from = at;
+        m->layers[i].kv_group = base->layers[b].kv_group;
+        m->layers[i].kv_layer = base->layers[b].kv_layer;
+    }
+    if (!from)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "params.mtp_of has no layer with%s a sliding window, which layer %u of the "
+                       "head reads",
+                       l->window ? "" : "out", i);
+    if (from->n_kv_heads != l->n_kv_heads || from->head_dim != l->head_dim ||
+        from->v_head_dim != l->v_head_dim || from->window != l->window)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "params.mtp_of has %u x %u keys per token and a window of %u, layer %u of "
+                       "the head reads %u x %u and %u",
+                       from->n_kv_heads, from->head_dim, from->window, i, l->n_kv_heads,
+                       l->head_dim, l->window);
+    return QUIRE_OK;
 }
 
 /* Adds layer i to the KV group of its shape and window, a new one if there is none. A layer that
@@ -277,12 +319,17 @@ quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *er
     m->cross_group = m->index_group = m->compress_group = -1;
     QR_TRY(reserve(m, &m->groups, err));
     QR_TRY(reserve(m, &m->encoder, err));
+    if (m->config->mtp.base_size)
+        QR_TRY(copy_base_groups(m, err));
     for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
         struct qr_groups *groups = i >= encoder.first && i < encoder.end ? &m->encoder : &m->groups;
         if (!qr_layer_attends(&m->config->layers[i]))
             continue;
         QR_TRY(fill_attention(m, i, err));
-        assign_kv_group(m, groups, i);
+        if (m->config->mtp.base_size)
+            QR_TRY(find_base_kv(m, i, err));
+        else
+            assign_kv_group(m, groups, i);
         assign_plan_group(groups, &m->layers[i]);
     }
     if (m->config->kind == QR_MODEL_ENCODER_DECODER)

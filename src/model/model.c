@@ -1,147 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* model.c - opens, describes and closes a model. */
+/* model.c - describes and closes a model. */
 #include "base/error.h"
 #include "base/fp_env.h"
 #include "base/handle.h"
 #include "base/struct_size.h"
-#include "kernels/dispatch.h"
-#include "linear/onednn_shim.h"
-#include "model/distance_weights.h"
-#include "model/ffn_act.h"
 #include "model/groups.h"
 #include "model/load/kv_scales.h"
-#include "model/load/load.h"
-#include "model/load/provider.h"
-#include "model/load/weights.h"
-#include "model/recurrent_weights.h"
-#include "model/state_layout.h"
+#include "model/open_model.h"
 #include <math.h>
 #include <string.h>
 
 QR_DEFINE_ZERO_INIT(quire_model_params)
 
-static quire_status check_params(const struct quire_model_params *p, struct quire_error *err)
-{
-    if (!p->path && !p->data)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.path and params.data are both NULL");
-    if (p->pack_cache && (!p->path || !p->pack_cache[0]))
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.pack_cache is %s",
-                       p->path ? "empty" : "for models from files only: params.path is NULL");
-    if (p->compute < QUIRE_COMPUTE_NATIVE || p->compute > QUIRE_COMPUTE_THROUGHPUT)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.compute %d is unknown", (int)p->compute);
-    if (p->linear != QUIRE_LINEAR_AUTO && p->linear != QUIRE_LINEAR_QUIRE &&
-        p->linear != QUIRE_LINEAR_ONEDNN)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.linear %d is unknown", (int)p->linear);
-    if (p->mtp_of)
-        QR_TRY(qr_handle_check(p->mtp_of, QR_KIND_MODEL, "params.mtp_of", err));
-    if (p->mtp_of && p->pack_cache)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.pack_cache is not for mtp_of");
-    if (p->mtp_of && p->mtp_of->config->mtp.in_use)
-        return qr_fail(err, QUIRE_E_INVALID_ARG,
-                       "params.mtp_of is a head of multi-token prediction itself");
-    const uint32_t known = QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN |
-                           QUIRE_MODEL_STRICT | QUIRE_MODEL_BF16_STATES;
-    if (p->flags & ~known)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "params.flags 0x%x has unknown bits", p->flags);
-    return QUIRE_OK;
-}
-
-static void destroy(struct quire_model *m)
-{
-    if (m->base) { /* owns these */
-        m->global.mat[QR_W_TOKEN_EMBD] = m->global.mat[QR_W_OUTPUT] = NULL;
-        __atomic_fetch_sub(&m->base->n_heads, 1, __ATOMIC_ACQ_REL);
-    }
-    qr_model_drop_distances(m);
-    qr_model_unload(m);
-    qr_onednn_destroy(m->onednn);
-    qr_model_free_groups(m);
-    qr_weights_close(m->weights);
-    qr_free(m->allocator, m, 1, sizeof *m);
-}
-
-/* Takes the embedding and the output matrix of the model that a head of multi-token prediction
- * belongs to, after a check that they fit. */
-static quire_status borrow_base(struct quire_model *m, struct quire_model *base,
-                                struct quire_error *err)
-{
-    static const enum qr_weight_role roles[] = { QR_W_TOKEN_EMBD, QR_W_OUTPUT };
-    const struct qr_model_config *c = m->config, *of = base->config;
-    if (strcmp(c->arch, of->arch) != 0 || c->hidden_size != of->hidden_size ||
-        c->vocab_size != of->vocab_size)
-        return qr_fail(err, QUIRE_E_MISMATCH,
-                       "params.mtp_of is '%s' with %u x %u embeddings, the file '%s' with %u x %u",
-                       of->arch, of->vocab_size, of->hidden_size, c->arch, c->vocab_size,
-                       c->hidden_size);
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        m->global.mat[roles[i]] = base->global.mat[roles[i]];
-    m->global.vec[QR_W_OUTPUT_BIAS] = base->global.vec[QR_W_OUTPUT_BIAS];
-    m->base = base;
-    __atomic_fetch_add(&base->n_heads, 1, __ATOMIC_ACQ_REL);
-    return QUIRE_OK;
-}
-
-static quire_status open_model(struct quire_model *m, const struct quire_model_params *p,
-                               struct quire_error *err)
-{
-    const struct qr_weights_params wp = {
-        .path = p->path,
-        .memory = p->path ? NULL : p->data,
-        .memory_size = p->path ? 0 : p->data_bytes,
-        .allocator = p->allocator,
-        .logger = p->logger,
-        .progress = p->progress,
-        .progress_user = p->progress_user,
-        .expand_latent = p->flags & QUIRE_MODEL_EXPAND_LATENT,
-        .allow_unknown = p->flags & QUIRE_MODEL_ALLOW_UNKNOWN,
-        .strict = p->flags & QUIRE_MODEL_STRICT,
-        .mtp = p->mtp_of != NULL,
-    };
-    if (p->mtp_of)
-        m->kernels = p->mtp_of->kernels;
-    else
-        QR_TRY(qr_kernels_get(p->isa, &m->kernels, err));
-    QR_TRY(qr_weights_open(&wp, &m->weights, err));
-    m->config = qr_weights_config(m->weights);
-    if (!p->mtp_of)
-        QR_TRY(qr_provider_choose(m, p->linear, err));
-    QR_TRY(qr_model_load(m, p->pack_cache, p->threads, err));
-    if (p->mtp_of)
-        QR_TRY(borrow_base(m, p->mtp_of, err));
-    QR_TRY(qr_model_group_layers(m, err));
-    QR_TRY(qr_model_prepare_recurrent(m, err));
-    QR_TRY(qr_model_prepare_ffn_act(m, err));
-    QR_TRY(qr_model_prepare_distances(m, err));
-    QR_TRY(qr_model_place_states(m, p->flags & QUIRE_MODEL_BF16_STATES, err));
-    if (!p->mtp_of) /* a checkpoint has none for its heads */
-        QR_TRY(qr_kv_scales_load(m, err));
-    qr_weights_release_source(m->weights);
-    return QUIRE_OK;
-}
-
 quire_status quire_model_open(const struct quire_model_params *params, struct quire_model **out,
                               struct quire_error *err)
 {
-    QR_FP_SCOPE;
-    if (!out)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "out is NULL");
-    *out = NULL;
-    struct quire_model_params p;
-    QR_READ_STRUCT(&p, params, pack_cache, "params", err);
-    QR_TRY(check_params(&p, err));
-    struct quire_model *m = qr_calloc(p.allocator, 1, sizeof *m);
-    if (!m)
-        return qr_fail(err, QUIRE_E_NOMEM, "no memory for a model");
-    m->handle.kind = QR_KIND_MODEL;
-    m->allocator = p.allocator;
-    m->logger = p.logger;
-    m->compute = p.mtp_of ? p.mtp_of->compute : p.compute;
-    const quire_status s = open_model(m, &p, err);
-    if (s != QUIRE_OK)
-        destroy(m);
-    else
-        *out = m;
-    return s;
+    return qr_open_model(params, NULL, out, err);
 }
 
 quire_status quire_model_close(struct quire_model *model)
@@ -155,7 +29,7 @@ quire_status quire_model_close(struct quire_model *model)
         __atomic_load_n(&model->n_heads, __ATOMIC_ACQUIRE))
         return QUIRE_E_BUSY;
     (void)qr_handle_end(model, QR_KIND_MODEL);
-    destroy(model);
+    qr_destroy_model(model);
     return QUIRE_OK;
 }
 
@@ -185,11 +59,15 @@ static uint64_t lookup_bytes(const struct quire_model *m)
     return bytes;
 }
 
-/* Bytes of weights that one token reads. A head of multi-token prediction reads the output matrix
- * of its model, too. */
+/* Bytes of weights that one token reads. A head of multi-token prediction in the files of its model
+ * reads the output matrix of that, too. With clusters of tokens a part of it is read. */
 static uint64_t token_weight_bytes(const struct quire_model *m)
 {
-    return m->base ? m->weight_bytes + qr_model_head(m)->bytes : m->weight_bytes - lookup_bytes(m);
+    const struct qr_mtp_config *mtp = &m->config->mtp;
+    const uint64_t head = m->base || mtp->n_clusters ? qr_model_head(m)->bytes : 0;
+    if (mtp->n_clusters)
+        return m->weight_bytes - head + head * mtp->top_clusters / mtp->n_clusters;
+    return m->base && !mtp->base_size ? m->weight_bytes + head : m->weight_bytes - lookup_bytes(m);
 }
 
 static uint32_t count_attention_layers(const struct quire_model *m)
@@ -255,6 +133,8 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .state_bytes = model->state_bytes,
         .needs_token_ids = qr_model_needs_ids(c),
         .is_mtp = c->mtp.in_use,
+        .mtp_hidden_size = c->mtp.in_use ? qr_mtp_base_size(c) : 0,
+        .mtp_shares_kv = c->mtp.base_size != 0,
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

@@ -92,15 +92,12 @@ static inline void read_family(struct folder *f, const struct family *of)
     add_random(f, of, of->norm, 0, of->inputs, 1, 0.2f);
 }
 
-/* Writes it to `dir`, with a tokenizer. */
-static inline void write_family(const struct family *of)
+/* Writes a folder to `dir`, with a tokenizer. */
+static inline void write_with_tokenizer(const struct folder *f)
 {
-    struct folder f;
     char path[4200];
     static char text[1 << 16];
-    read_family(&f, of);
-    write_folder(&f, none, none);
-    free_folder(&f);
+    write_folder(f, none, none);
     snprintf(path, sizeof path, "%s/tokenizers/tokenizer.model", shared_dir());
     FILE *file = fopen(path, "rb");
     assert_non_null(file);
@@ -108,6 +105,14 @@ static inline void write_family(const struct family *of)
     fclose(file);
     assert_true(n > 0 && n < sizeof text);
     write_file("tokenizer.model", text, n);
+}
+
+static inline void write_family(const struct family *of)
+{
+    struct folder f;
+    read_family(&f, of);
+    write_with_tokenizer(&f);
+    free_folder(&f);
 }
 
 #endif

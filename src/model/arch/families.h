@@ -50,6 +50,8 @@
     X(gemma3)                                                                                      \
     X(gemma3n)                                                                                     \
     X(gemma4)                                                                                      \
+    X(gemma4_assistant)                                                                            \
+    X(gemma4_unified)                                                                              \
     X(glm)                                                                                         \
     X(glm4)                                                                                        \
     X(glm4_moe)                                                                                    \

@@ -76,6 +76,8 @@ enum {
 
 enum { QR_ROPE_MAX_SETS = 8, QR_LAYER_NO_ROPE = 255, QR_MAX_EOS = 16 };
 
+#define QR_KV_OF_BASE UINT32_MAX /* kv_source: a layer of the model that a head belongs to */
+
 /* Convolutional attention (CCA, arXiv 2510.04476). Queries and keys, as projected, pass a
  * convolution of each channel and then one over the channels of each head, both causal. The mean of
  * a query head and its key head is added to the query, the mean of these means over the query heads
@@ -110,11 +112,22 @@ struct qr_shared_block_config {
 /* A head of multi-token prediction as a model of its own, of one layer: position i reads the hidden
  * state h of the model at i, after the final norm, and the embedding e of token i + 1, and predicts
  * token i + 2. The layer's input is proj([norm(e); norm(h)]). Embedding and output matrix are the
- * model's. */
+ * model's.
+ *
+ * With base_size it is a head in files of its own (Gemma 4 assistant), with a hidden size, layers
+ * and an output matrix of its own. Its input is proj([e; h]), and post(norm(x)) takes the place of
+ * h for tokens that it drafted. It computes no keys and values: each layer attends to those of the
+ * last layer of the model, of its kind, that has some (kv_source QR_KV_OF_BASE), from position 0 to
+ * i. Its own position is i + 1, for RoPE and windows. */
 struct qr_mtp_config {
     bool in_use;
-    bool hidden_first; /* proj([norm(h); norm(e)]) */
-    uint32_t layer;    /* number of the head's layer in tensor names */
+    bool hidden_first;  /* proj([norm(h); norm(e)]) */
+    uint32_t layer;     /* number of the head's layer in tensor names */
+    uint32_t base_size; /* hidden size of the model; 0: that of the head */
+    /* The tokens are in n_clusters clusters of equal size, each with a centroid. Only logits of
+     * tokens in the top_clusters clusters with the largest products of centroid and norm(x) are
+     * computed; all others are -inf. n_clusters 0: all are computed */
+    uint32_t n_clusters, top_clusters;
 };
 
 /* Parameters of xIELU (arXiv 2411.13010): x > 0: alpha_p x^2 + beta x; else
@@ -129,7 +142,8 @@ struct qr_layer_config {
     uint32_t window;   /* sliding window: keys visible to a query, itself included; 0 = all */
     uint32_t ffn_size; /* of a dense feed-forward; experts: see qr_moe_config */
     uint32_t head_dim, v_head_dim; /* of a query or key, and of a value */
-    /* the layer whose keys and values it reads; its own index: it computes and caches them */
+    /* the layer whose keys and values it reads; its own index: it computes and caches them;
+     * QR_KV_OF_BASE: see qr_mtp_config */
     uint32_t kv_source;
     uint8_t rope; /* index into rope[]; QR_LAYER_NO_ROPE: no rotary embedding */
     bool chunked; /* chunked attention: visible keys are those of the own chunk of `window` */

@@ -138,6 +138,14 @@ quire_status qr_model_config_share_kv(struct qr_model_config *cfg, uint32_t n,
     return QUIRE_OK;
 }
 
+void qr_model_config_use_kv_of_base(struct qr_model_config *cfg)
+{
+    for (uint32_t i = 0; i < cfg->n_layers; i++) {
+        cfg->layers[i].kv_source = QR_KV_OF_BASE;
+        cfg->layers[i].v_is_k = false;
+    }
+}
+
 void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch *arch,
                                bool has_window)
 {

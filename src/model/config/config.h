@@ -75,6 +75,12 @@ static inline uint64_t qr_compress_ring_floats(const struct qr_layer_config *l, 
     return series * l->compress_rate * 2 * series * dim;
 }
 
+/* Elements of a hidden state that a head of multi-token prediction reads. */
+static inline uint32_t qr_mtp_base_size(const struct qr_model_config *cfg)
+{
+    return cfg->mtp.base_size ? cfg->mtp.base_size : cfg->hidden_size;
+}
+
 /* Elements of an embedding. */
 static inline uint32_t qr_embedding_size(const struct qr_model_config *cfg)
 {
@@ -82,10 +88,10 @@ static inline uint32_t qr_embedding_size(const struct qr_model_config *cfg)
 }
 
 /* Whether ids of tokens cannot be replaced by rows of hidden_size: the model looks up something
- * else by them, or its embeddings have another size. */
+ * else by them, or its embeddings have another size or are those of another model. */
 static inline bool qr_model_needs_ids(const struct qr_model_config *cfg)
 {
-    bool table = cfg->ple.dim || cfg->ngram.size || cfg->embedding_size;
+    bool table = cfg->ple.dim || cfg->ngram.size || cfg->embedding_size || cfg->mtp.base_size;
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         table = table || cfg->layers[i].token_experts;
     return table;
@@ -173,6 +179,9 @@ quire_status qr_model_config_set_mla(struct qr_model_config *cfg, uint32_t nope,
 /* Checks that dense layer i behind the pooling fits behind those before it. QUIRE_E_FORMAT. */
 quire_status qr_model_config_check_dense(const struct qr_model_config *cfg, uint32_t i,
                                          struct quire_error *err);
+
+/* Makes all layers read keys and values of the model that they are a head of (qr_mtp_config). */
+void qr_model_config_use_kv_of_base(struct qr_model_config *cfg);
 
 /* Makes the last n decoder layers read keys and values of the last layer before them with the same
  * window. Requires the windows. QUIRE_E_FORMAT if there is none. */

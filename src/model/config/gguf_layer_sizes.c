@@ -121,6 +121,26 @@ static quire_status read_altup(const struct qr_gguf_source *s)
     return read_sparsity(s);
 }
 
+/* A head of multi-token prediction in a file of its own: all layers are the head's. */
+static quire_status read_head(const struct qr_gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    uint32_t n = 0, n_shared = 0;
+    QR_TRY(qr_gguf_source_u32(s, "embedding_length_out", &cfg->mtp.base_size));
+    QR_TRY(qr_gguf_source_u32_or(s, "nextn_predict_layers", cfg->n_layers, &n));
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.shared_kv_layers", cfg->n_layers, &n_shared));
+    if (n != cfg->n_layers || (n_shared && n_shared != n))
+        return qr_fail(
+            s->err, QUIRE_E_UNSUPPORTED,
+            "metadata key %s.%s is %u of %u layers: all layers of a head predict further "
+            "tokens and read the keys and values of its model",
+            s->prefix, n != cfg->n_layers ? "nextn_predict_layers" : "attention.shared_kv_layers",
+            n != cfg->n_layers ? n : n_shared, cfg->n_layers);
+    cfg->mtp.in_use = true;
+    qr_model_config_use_kv_of_base(cfg);
+    return QUIRE_OK;
+}
+
 /* Layers without heads have no attention, those with a feed-forward size of 0 no network. */
 static quire_status read_sublayers(const struct qr_gguf_source *s)
 {
@@ -145,6 +165,8 @@ quire_status qr_gguf_read_layer_sizes(const struct qr_gguf_source *s)
         QR_TRY(read_global_heads(s));
     if (s->arch->shared_kv)
         QR_TRY(read_shared_kv(s));
+    if (s->arch->head_of[0])
+        QR_TRY(read_head(s));
     if (s->arch->optional_sublayers)
         QR_TRY(read_sublayers(s));
     if (s->arch->layer_limits) {

@@ -9,6 +9,7 @@
 #include "model/config/hf_conv_attention.h"
 #include "model/config/hf_disentangled.h"
 #include "model/config/hf_family.h"
+#include "model/config/hf_head.h"
 #include "model/config/hf_index.h"
 #include "model/config/hf_keys.h"
 #include "model/config/hf_layer_heads.h"
@@ -329,6 +330,7 @@ static quire_status read_model(const struct qr_hf_source *h)
     QR_TRY(qr_hf_read_layer_limits(h));
     QR_TRY(qr_hf_read_conv_attention(h));
     QR_TRY(qr_hf_read_loops(h));
+    QR_TRY(qr_hf_read_head(h));
     QR_TRY(qr_hf_read_pooling(h));
     return qr_hf_read_classifier(h);
 }
@@ -385,7 +387,10 @@ static quire_status find_arch(struct qr_hf_source *h)
     if (qr_json_is_object(text))
         QR_TRY(qr_json_str(text, what, "model_type", &text_type, &state, h->err));
     h->root = text;
-    h->arch = text_type ? qr_arch_by_hf_type(text_type) : NULL;
+    h->arch = qr_arch_by_hf_type(type);
+    /* the object of a separate head names the family of its model */
+    if (!h->arch || !h->arch->head_of[0] || !qr_json_is_object(text))
+        h->arch = text_type ? qr_arch_by_hf_type(text_type) : NULL;
     if (!h->arch) {
         h->root = h->outer;
         h->arch = qr_arch_by_hf_type(type);

@@ -9,6 +9,7 @@
 #include "linear/batched.h"
 #include "model/forward/adapter_rows.h"
 #include "model/forward/altup.h"
+#include "model/forward/cluster_head.h"
 #include "model/forward/compress.h"
 #include "model/forward/context_check.h"
 #include "model/forward/conv_attention.h"
@@ -137,8 +138,8 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
             if (!w || r == QR_W_POS_EMBD || r == QR_W_PLE_EMBD ||
                 qr_role_is_dense((enum qr_weight_role)r) || reads_gate(r) != gate)
                 continue;
-            const bool all =
-                i || r == QR_W_PLE_PROJ || r == QR_W_HYPER_OUT_DOWN || r == QR_W_HYPER_OUT_UP;
+            const bool all = i || r == QR_W_PLE_PROJ || r == QR_W_HYPER_OUT_DOWN ||
+                             r == QR_W_HYPER_OUT_UP || r == QR_W_MTP_POST;
             const size_t bytes = input_bytes(m, all ? layer_rows : head_rows, w->k, sums);
             most = bytes > most ? bytes : most;
         }
@@ -386,6 +387,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);
+    qr_cluster_reserve(m, ctx, c);
     qr_index_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);

@@ -68,33 +68,42 @@ static void project_embeddings(const struct qr_step *s, const struct quire_team 
     quire_team_barrier(team);
 }
 
-static void embed(const struct qr_step *s, const struct quire_team *team)
+/* Row r of the embeddings, before their norm. */
+static void embed_row(const struct qr_step *s, size_t r, float *x)
 {
-    struct quire_context *ctx = s->ctx;
-    const struct quire_model *m = ctx->model;
+    const struct quire_model *m = s->ctx->model;
     const struct qr_model_config *c = m->config;
     const struct qr_packed *positions = m->global.mat[s->stack.positions],
                            *types = m->global.mat[QR_W_TYPE_EMBD];
     const int32_t *type_ids = s->encode ? s->encode->token_type_ids : NULL;
     const size_t width = qr_embedding_size(c);
+    const float *given = given_embedding(s, r);
+    if (given)
+        memcpy(x, given, width * sizeof *x);
+    else
+        embed_token(s, r, x);
+    if (c->embedding_scale != 1)
+        m->kernels->scale(x, c->embedding_scale, width);
+    for (size_t j = 0; c->embedding_affine && j < width; j++)
+        x[j] = (x[j] + m->global.vec[QR_W_EMBD_SHIFT][j]) * m->global.vec[QR_W_EMBD_SCALE][j];
+    if (types)
+        add_table_row(s, types, type_ids ? (size_t)type_ids[r] : 0, r, x);
+    if (positions)
+        add_table_row(s, positions, (size_t)s->ctx->positions[r] + c->position_offset, r, x);
+}
+
+static void embed(const struct qr_step *s, const struct quire_team *team)
+{
+    struct quire_context *ctx = s->ctx;
+    const struct quire_model *m = ctx->model;
+    const struct qr_model_config *c = m->config;
+    const size_t width = qr_embedding_size(c);
     float *rows = c->embedding_size ? ctx->sub : ctx->x;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *x = rows + r * width;
-        const float *given = given_embedding(s, r);
-        if (given)
-            memcpy(x, given, width * sizeof *x);
-        else
-            embed_token(s, r, x);
-        if (c->embedding_scale != 1)
-            m->kernels->scale(x, c->embedding_scale, width);
-        for (size_t j = 0; c->embedding_affine && j < width; j++)
-            x[j] = (x[j] + m->global.vec[QR_W_EMBD_SHIFT][j]) * m->global.vec[QR_W_EMBD_SCALE][j];
-        if (types)
-            add_table_row(s, types, type_ids ? (size_t)type_ids[r] : 0, r, x);
-        if (positions)
-            add_table_row(s, positions, (size_t)ctx->positions[r] + c->position_offset, r, x);
+        if (!c->mtp.base_size) /* else qr_mtp_input() has those of its model */
+            embed_row(s, r, rows + r * width);
         for (uint32_t i = 0; i < c->n_rope; i++)
             if (c->rope[i].kind != QR_ROPE_NONE)
                 qr_rope_table_row(&ctx->rope[i], r, ctx->positions[r], ctx->lengths[r]);
@@ -357,6 +366,10 @@ static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire
 static void store_last_hidden(const struct qr_step *s, const struct quire_team *team)
 {
     size_t begin, end;
+    if (s->ctx->model->config->mtp.base_size) {
+        qr_mtp_output(s, team);
+        return;
+    }
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     qr_final_norm_rows(s, s->args->last_hidden, qr_thread_state(s, team).x, begin, end);
 }

@@ -3,6 +3,7 @@
  * models, the output matrix. */
 #include "model/forward/lm_head.h"
 #include "base/threads.h"
+#include "model/forward/cluster_head.h"
 #include "model/forward/ffn_activate.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
@@ -43,13 +44,11 @@ static void gather(const struct qr_step *s, const float *x, float *dst, size_t b
 
 static const struct qr_adapter_site head_site = { QR_W_OUTPUT, 0, 0 };
 
-/* Prepares the input of the output matrix. */
-static void prepare_input(const struct qr_step *s, struct qr_act *act,
-                          const struct quire_team *team)
+/* Computes the rows that enter the output matrix. */
+static const float *prepare_input(const struct qr_step *s, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const struct quire_model *m = ctx->model;
-    const struct qr_packed *head = qr_model_head(m);
     const struct qr_thread_state t = qr_thread_state(s, team);
     const bool dense = m->global.mat[QR_W_HEAD_DENSE] != NULL;
     float *src = ctx->head_in;
@@ -65,7 +64,7 @@ static void prepare_input(const struct qr_step *s, struct qr_act *act,
         quire_team_barrier(team);
         transform(s, begin, end, team);
     }
-    qr_convert_input(s, act, &head, 1, src, s->n_logits, team);
+    return src;
 }
 
 /* One block of logits: product, scale and soft cap. */
@@ -97,8 +96,13 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
 void qr_lm_head(const struct qr_step *s, const struct quire_team *team)
 {
     const struct qr_packed *head = qr_model_head(s->ctx->model);
+    const float *src = prepare_input(s, team);
     struct qr_act act;
-    prepare_input(s, &act, team);
+    if (s->ctx->model->token_order) {
+        qr_cluster_head(s, src, team);
+        return;
+    }
+    qr_convert_input(s, &act, &head, 1, src, s->n_logits, team);
     const struct qr_adapter_down down =
         qr_adapter_down(s, &head_site, 1, act.f32, act.f32_stride, team);
     const struct qr_linear_units units =

@@ -137,12 +137,13 @@ void qr_step_place_rows(const struct qr_step *s)
     const struct quire_attention_batch *b = s->args->batch;
     QR_INVARIANT(!b->tree_mask || s->plan); /* check_rows */
     const uint32_t *depths = b->tree_mask ? s->plan->depths : NULL;
+    const uint32_t ahead = ctx->model->config->mtp.base_size != 0; /* see qr_mtp_config */
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
         const uint32_t first = (uint32_t)(b->seq_lens[i] - (end - begin));
         uint32_t len = first; /* of the longest branch */
         for (int32_t r = begin; r < end; r++) {
-            ctx->positions[r] = first + (depths ? depths[r] : (uint32_t)(r - begin));
+            ctx->positions[r] = first + ahead + (depths ? depths[r] : (uint32_t)(r - begin));
             len = ctx->positions[r] + 1 > len ? ctx->positions[r] + 1 : len;
         }
         for (int32_t r = begin; r < end; r++)
@@ -164,6 +165,7 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
                        c->ple.dim          ? "embeddings per layer"
                        : c->ngram.size     ? "embeddings of n-grams"
                        : c->embedding_size ? "embeddings of another size"
+                       : c->mtp.base_size  ? "embeddings of its model"
                                            : "experts by token");
     for (uint32_t r = 0; (a->token_ids || !a->embeddings) && r < s->n_tokens; r++) {
         if (a->embedding_rows && a->embedding_rows[r])
@@ -213,8 +215,8 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
 {
     const struct quire_attention_batch *b = s->args->batch;
     for (uint32_t g = 0; g < b->n_groups; g++) {
-        if ((int32_t)g == s->ctx->model->cross_group) /* steps only read it */
-            continue;
+        if ((int32_t)g == s->ctx->model->cross_group || s->ctx->model->config->mtp.base_size)
+            continue; /* steps only read it */
         if (!b->groups[g].slot_mapping)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups[%u].slot_mapping is NULL", g);
         QR_TRY(quire_kv_check_slots(s->ctx->kv, g, b->groups[g].slot_mapping, s->n_tokens, err));

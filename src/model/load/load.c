@@ -7,10 +7,10 @@
 #include "base/threads.h"
 #include "format/file.h"
 #include "format/replace_file.h"
+#include "model/load/integer_table.h"
 #include "model/load/low_rank.h"
 #include "model/load/pack_cache_write.h"
 #include "model/load/provider.h"
-#include "model/load/router_table.h"
 #include "model/load/weight_roles.h"
 #include "model/load/weights.h"
 #include "model/load/weights_read.h"
@@ -76,6 +76,20 @@ static const struct pack_job *job_of(const struct load *l, uint64_t chunk)
     return &l->jobs[lo];
 }
 
+/* Reads rows of a matrix; those of a head with clusters of tokens in the order of the clusters. */
+static quire_status read_rows(const struct load *l, const struct pack_job *job, uint64_t row0,
+                              uint64_t n, uint8_t *out, struct quire_error *err)
+{
+    const struct quire_model *m = l->model;
+    const uint32_t *order = job->target == qr_model_head(m) ? m->token_order : NULL;
+    if (!order)
+        return qr_weights_read_rows(m->weights, &job->source, row0, n, out, err);
+    for (uint64_t i = 0; i < n; i++)
+        QR_TRY(qr_weights_read_rows(m->weights, &job->source, order[row0 + i], 1,
+                                    out + i * job->source.row_bytes, err));
+    return QUIRE_OK;
+}
+
 static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, size_t *cap,
                                struct quire_error *err)
 {
@@ -86,7 +100,7 @@ static quire_status load_chunk(struct load *l, uint64_t chunk, void **buffer, si
     if (!qr_grow(l->model->allocator, buffer, cap, (size_t)n * job->source.row_bytes, 1))
         return qr_fail(err, QUIRE_E_NOMEM, "no memory to read %zu rows of %s", (size_t)n,
                        qr_weight_role_name(job->source.role));
-    QR_TRY(qr_weights_read_rows(l->model->weights, &job->source, row0, n, *buffer, err));
+    QR_TRY(read_rows(l, job, row0, n, *buffer, err));
     return qr_packed_pack_rows(job->target, (size_t)row0, (size_t)n, *buffer, err);
 }
 
@@ -180,6 +194,8 @@ static quire_status add_weight(struct load *l, enum qr_weight_role role, uint32_
     }
     if (role == QR_W_ROUTER_TABLE)
         return qr_router_table_load(m, &w, &into->router_table, err);
+    if (role == QR_W_MTP_ORDER)
+        return qr_token_order_load(m, &w, &m->token_order, err);
     if (qr_role_is_stack(role))
         return add_stack(l, &w, into, err);
     if (!qr_role_is_matrix(role))

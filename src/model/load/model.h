@@ -106,8 +106,11 @@ struct quire_model {
     bool bf16_states;                /* of recurrences; convolutions keep f32 */
     uint32_t n_recurrent;            /* layers with one */
     uint32_t n_contexts, n_adapters; /* atomic */
-    struct quire_model *base; /* of a head of MTP: the model whose embedding and output it uses */
-    uint32_t n_heads;         /* atomic: open heads of MTP of this model */
+    struct quire_model *base;        /* of a head of MTP: the model that it belongs to */
+    /* [vocab] token of each row of the LM head, of a head of MTP with clusters of tokens; NULL:
+     * the row's number */
+    const uint32_t *token_order;
+    uint32_t n_heads; /* atomic: open heads of MTP of this model */
 };
 
 static inline bool qr_model_encodes(const struct quire_model *m)

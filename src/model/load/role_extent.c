@@ -175,6 +175,12 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return block ? 2 * (uint64_t)c->hidden_size : c->hidden_size;
     case BLOCK_IN:
         return 2 * (uint64_t)c->hidden_size;
+    case MTP_IN:
+        return 2 * (uint64_t)qr_mtp_base_size(c);
+    case BASE:
+        return c->mtp.base_size;
+    case CLUSTERS:
+        return c->mtp.n_clusters;
     case LOW_RANK:
         return c->shared_block.rank;
     case Q_RANK:

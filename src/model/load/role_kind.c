@@ -50,6 +50,8 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_MIX_A:
     case QR_W_BLOCK_OUT:
     case QR_W_MTP_PROJ:
+    case QR_W_MTP_POST:
+    case QR_W_MTP_CENTROIDS:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
@@ -100,6 +102,11 @@ bool qr_role_is_matrix(enum qr_weight_role role)
 bool qr_role_is_dense(enum qr_weight_role role)
 {
     return role >= QR_W_DENSE_0 && role <= QR_W_DENSE_3_BIAS;
+}
+
+bool qr_role_is_table(enum qr_weight_role role)
+{
+    return role == QR_W_ROUTER_TABLE || role == QR_W_MTP_ORDER;
 }
 
 bool qr_role_is_class(enum qr_weight_role role)

@@ -12,6 +12,8 @@ bool qr_role_is_matrix(enum qr_weight_role role);
 
 /* Whether a role belongs to a dense layer behind the pooling of embeddings. */
 bool qr_role_is_dense(enum qr_weight_role role);
+/* A table of integers (integer_table.h). */
+bool qr_role_is_table(enum qr_weight_role role);
 /* The output of a classification head. */
 bool qr_role_is_class(enum qr_weight_role role);
 

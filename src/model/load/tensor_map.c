@@ -149,15 +149,15 @@ static struct shape tensor_shape(const struct qr_weights *w, const struct qr_nam
     return s;
 }
 
-/* A table of integers, which router_table.c reads. */
-static quire_status bind_table(struct qr_weights *w, uint32_t layer, size_t tensor,
-                               const struct qr_source_tensor *t, const struct shape *shape,
-                               struct quire_error *err)
+/* A table of integers, which integer_table.c reads. */
+static quire_status bind_table(struct qr_weights *w, enum qr_weight_role role, uint32_t layer,
+                               size_t tensor, const struct qr_source_tensor *t,
+                               const struct shape *shape, struct quire_error *err)
 {
     if (!same_shape(t, shape))
         return wrong_shape(t, shape, err);
-    w->tensor_map[qr_tensor_map_index(QR_W_ROUTER_TABLE, layer)] =
-        (struct qr_weight){ .role = QR_W_ROUTER_TABLE,
+    w->tensor_map[qr_tensor_map_index(role, layer)] =
+        (struct qr_weight){ .role = role,
                             .layer = layer,
                             .type = QR_WEIGHT_F32, /* not read as such */
                             .n_rows = shape->dims[1],
@@ -180,8 +180,8 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
     const struct qr_slice_layout l = qr_slice_layout(
         &w->config, r->slice, role < QR_W_FIRST_LAYER_ROLE ? 0 : layer, vector ? cols : rows);
     const struct shape shape = tensor_shape(w, r, &l, vector, cols, stack);
-    if (role == QR_W_ROUTER_TABLE)
-        return bind_table(w, layer, tensor, &t, &shape, err);
+    if (qr_role_is_table(role))
+        return bind_table(w, role, layer, tensor, &t, &shape, err);
     QR_TRY(check_type(&t, vector, err));
     const bool recurrent = (role >= QR_W_REC_Q && role <= QR_W_REC_LAST) || role == QR_W_NGRAM_CONV;
     if (recurrent ? !same_recurrent_shape(&t, &shape, vector) : !same_shape(&t, &shape))
@@ -360,7 +360,7 @@ static bool is_known_to_mtp(const struct qr_weights *w, const char *name)
  * ignore the tensors of heads only where they load none. */
 static bool is_elsewhere(const struct qr_weights *w, const char *name)
 {
-    if (w->config.mtp.in_use)
+    if (w->config.mtp.in_use && !w->config.mtp.base_size)
         return is_known_to_mtp(w, name);
     return in_list(w->arch->ignored_tensors, name) || is_mtp(w, name);
 }
@@ -471,7 +471,8 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
     qr_tensor_choose_prefix(w);
     qr_tensor_detect(w);
     mark_shared_kv(w, used);
-    quire_status s = w->config.mtp.in_use ? check_mtp(w, err) : QUIRE_OK;
+    quire_status s =
+        w->config.mtp.in_use && !w->config.mtp.base_size ? check_mtp(w, err) : QUIRE_OK;
     if (s == QUIRE_OK)
         s = map_all_roles(w, used, err);
     if (s == QUIRE_OK && w->gguf)

@@ -83,7 +83,7 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
     } else {
         layer = qr_loop_layer(&w->config, layer);
     }
-    const struct qr_name_rule *r = w->config.mtp.in_use
+    const struct qr_name_rule *r = w->config.mtp.in_use && !w->config.mtp.base_size
                                        ? mtp_rule(w, role, nth, name)
                                        : qr_arch_name(own, common, role, layer, nth, name);
     if (r && qr_role_in_block(&w->config, role, layer))

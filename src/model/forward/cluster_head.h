@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cluster_head.h - logits of an output matrix whose rows are in clusters (struct qr_mtp_config). */
+#ifndef QR_MODEL_FORWARD_CLUSTER_HEAD_H
+#define QR_MODEL_FORWARD_CLUSTER_HEAD_H
+#include "base/bump.h"
+#include "model/forward/types.h"
+
+/* Takes the buffers from the context's memory; none in other models. */
+void qr_cluster_reserve(const struct quire_model *model, struct quire_context *ctx,
+                        struct qr_bump *buffers);
+
+/* Fills args->logits: products of the rows of src, [n_logits][hidden] behind the final norm, with
+ * the rows of the chosen clusters, and -inf elsewhere. Starts and ends as qr_lm_head(). */
+void qr_cluster_head(const struct qr_step *s, const float *src, const struct quire_team *team);
+
+#endif
