@@ -78,46 +78,105 @@ static void close_head(struct head *h)
         fprintf(stderr, "quire-eval: the head is still in use\n");
 }
 
-/* Runs the head over tokens[n] with their hidden states; logits[n][vocab], out: its own. */
-static quire_status run(const struct head *h, const int32_t *tokens, const float *hidden,
-                        uint32_t n, uint32_t chunk, float *logits, float *out,
-                        struct quire_error *err)
+/* Rows [first, end) of a head; the arrays begin with row 0. */
+struct head_rows {
+    uint32_t first, end;
+    const int32_t *tokens;
+    const float *hidden; /* what it reads of the model; NULL: */
+    const float *own;    /* of these rows: its own states before them */
+    float *logits, *states;
+};
+
+static quire_status run_step(const struct head *h, const struct head_rows *rows,
+                             struct quire_error *err)
 {
-    const size_t width = h->info.mtp_hidden_size;
     struct quire_attention_batch_group groups[MAX_GROUPS];
     int64_t slots[MAX_BLOCKS * BLOCK];
-    uint32_t rows[MAX_BLOCKS * BLOCK];
-    quire_status s = QUIRE_OK;
-    for (uint32_t done = 0, step; done < n && s == QUIRE_OK; done += step) {
-        step = chunk && n - done > chunk ? chunk : n - done;
-        const int32_t starts[] = { 0, (int32_t)step }, len = (int32_t)(done + step);
-        for (uint32_t i = 0; i < step; i++) {
-            slots[i] = (int64_t)h->table[(done + i) / BLOCK] * BLOCK + (done + i) % BLOCK;
-            rows[i] = i;
-        }
-        for (uint32_t g = 0; g < h->blocks.n_groups; g++)
-            groups[g] =
-                (struct quire_attention_batch_group){ .block_table = h->blocks.table,
-                                                      .max_blocks = h->blocks.n_blocks,
-                                                      .slot_mapping = h->kv ? slots : NULL };
-        const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                     .n_seqs = 1,
-                                                     .query_start_loc = starts,
-                                                     .seq_lens = &len,
-                                                     .n_groups = h->blocks.n_groups,
-                                                     .groups = groups };
-        const struct quire_forward_args args = {
-            .struct_size = sizeof args,
-            .batch = &batch,
-            .token_ids = tokens + done,
-            .logits_rows = rows,
-            .n_logits = step,
-            .logits = logits + (size_t)done * h->info.vocab_size,
-            .last_hidden = out + done * width,
-            .previous_hidden = hidden + done * width,
-        };
-        s = quire_context_forward(h->context, &args, err);
+    uint32_t all[MAX_BLOCKS * BLOCK];
+    const size_t first = rows->first, width = h->info.mtp_hidden_size,
+                 state = h->info.mtp_state_size;
+    const uint32_t n = rows->end - rows->first;
+    const int32_t starts[] = { 0, (int32_t)n }, len = (int32_t)rows->end;
+    for (uint32_t i = 0; i < n; i++) {
+        slots[i] = (int64_t)h->blocks.table[(first + i) / BLOCK] * BLOCK + (first + i) % BLOCK;
+        all[i] = i;
     }
+    for (uint32_t g = 0; g < h->blocks.n_groups; g++)
+        groups[g] = (struct quire_attention_batch_group){ .block_table = h->blocks.table,
+                                                          .max_blocks = h->blocks.n_blocks,
+                                                          .slot_mapping = h->kv ? slots : NULL };
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .n_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = h->blocks.n_groups,
+                                                 .groups = groups };
+    const struct quire_forward_args args = {
+        .struct_size = sizeof args,
+        .batch = &batch,
+        .token_ids = rows->tokens + first,
+        .logits_rows = all,
+        .n_logits = n,
+        .logits = rows->logits + first * h->info.vocab_size,
+        .last_hidden = rows->states + first * state,
+        .previous_hidden = rows->hidden ? rows->hidden + first * width : NULL,
+        .own_hidden = rows->own,
+    };
+    return quire_context_forward(h->context, &args, err);
+}
+
+static quire_status run(const struct head *h, const struct head_rows *rows, uint32_t chunk,
+                        struct quire_error *err)
+{
+    struct head_rows step = *rows;
+    quire_status s = QUIRE_OK;
+    for (; step.first < rows->end && s == QUIRE_OK; step.first = step.end) {
+        step.end = chunk && rows->end - step.first > chunk ? step.first + chunk : rows->end;
+        s = run_step(h, &step, err);
+    }
+    return s;
+}
+
+/* What the head reads of the model: of the hidden states [n_layers + 1][n][width] those behind the
+ * final norm, or those before some layers, side by side. */
+static void gather_input(const struct head *h, const struct quire_model_info *model,
+                         const float *hidden, uint32_t n, float *out)
+{
+    const size_t width = model->hidden_size, n_features = h->info.n_mtp_features;
+    if (!n_features)
+        memcpy(out, hidden + (size_t)model->n_layers * n * width, n * width * sizeof *out);
+    for (size_t f = 0; f < n_features; f++)
+        for (size_t i = 0; i < n; i++)
+            memcpy(out + (i * n_features + f) * width,
+                   hidden + ((size_t)h->info.mtp_feature_layers[f] * n + i) * width,
+                   width * sizeof *out);
+}
+
+/* Compares n - 1 rows with what the model computed, and one behind them with the head's own state,
+ * if the reference has it: mtp_next.<n>, the logits with the first token of the prompt. */
+static quire_status compare(struct tally *t, const struct head *h, const struct head_rows *rows,
+                            uint32_t chunk, const struct tensor_file *golden, uint32_t n,
+                            struct quire_error *err)
+{
+    const size_t vocab = h->info.vocab_size, state = h->info.mtp_state_size;
+    struct tensor logits, states, next;
+    quire_status s = run(h, rows, chunk, err);
+    if (s != QUIRE_OK || !tensor_file_get(golden, "F32", &logits, "mtp_logits.%u", n))
+        return s;
+    tally_logits(t, rows->logits, logits.data, n - 1, vocab);
+    if (tensor_file_get(golden, "F32", &states, "mtp_hidden.%u", n) && states.n == (n - 1) * state)
+        tally_values(t, rows->states, states.data, states.n);
+    if (!tensor_file_get(golden, "F32", &next, "mtp_next.%u", n) || next.n != vocab)
+        return QUIRE_OK;
+    const struct head_rows last = { .first = n - 1,
+                                    .end = n,
+                                    .tokens = rows->tokens,
+                                    .own = rows->states + (n - 2) * state,
+                                    .logits = rows->logits,
+                                    .states = rows->states };
+    s = run(h, &last, 0, err);
+    if (s == QUIRE_OK)
+        tally_logits(t, rows->logits + (n - 1) * vocab, next.data, 1, vocab);
     return s;
 }
 
@@ -125,7 +184,7 @@ quire_status tally_mtp(struct tally *t, struct eval_run *r, const struct eval_op
                        const char *model, const struct tensor_file *golden, uint32_t n,
                        struct quire_error *err)
 {
-    struct tensor ids, want, states_want;
+    struct tensor ids, want;
     struct head h = { 0 };
     const struct quire_model_info *info = eval_run_info(r);
     if (!tensor_file_get(golden, "I64", &ids, "ids.%u", n) ||
@@ -137,29 +196,34 @@ quire_status tally_mtp(struct tally *t, struct eval_run *r, const struct eval_op
         return QUIRE_E_MISMATCH;
     }
     const size_t states = (size_t)n * info->hidden_size;
-    int32_t *tokens = calloc(n, sizeof *tokens);
+    int32_t *tokens = calloc((size_t)n + 1, sizeof *tokens);
     float *hidden = malloc((info->n_layers + 1) * states * sizeof *hidden);
     float *logits = malloc((size_t)n * info->vocab_size * sizeof *logits);
-    float *out = malloc(states * sizeof *out);
-    quire_status s = tokens && hidden && logits && out ? QUIRE_OK : QUIRE_E_NOMEM;
-    for (uint32_t i = 0; s == QUIRE_OK && i < n; i++)
-        tokens[i] = (int32_t)((const int64_t *)ids.data)[i];
+    float *input = NULL, *out = NULL;
+    quire_status s = tokens && hidden && logits ? QUIRE_OK : QUIRE_E_NOMEM;
+    for (uint32_t i = 0; s == QUIRE_OK && i <= n; i++) /* the first one follows the last one */
+        tokens[i] = (int32_t)((const int64_t *)ids.data)[i % n];
     if (s == QUIRE_OK)
         s = eval_run_prompt_states(r, tokens, n, hidden, err);
     if (s == QUIRE_OK)
         s = open_head(&h, o, model, r, n, err);
-    if (s == QUIRE_OK)
-        s = run(&h, tokens + 1, hidden + info->n_layers * states, n - 1, o->chunk, logits, out,
-                err);
-    if (s == QUIRE_OK)
-        tally_logits(t, logits, want.data, n - 1, info->vocab_size);
-    if (s == QUIRE_OK && tensor_file_get(golden, "F32", &states_want, "mtp_hidden.%u", n) &&
-        states_want.n == states - info->hidden_size)
-        tally_values(t, out, states_want.data, states_want.n);
+    if (s == QUIRE_OK) {
+        input = malloc((size_t)n * h.info.mtp_hidden_size * sizeof *input);
+        out = malloc((size_t)n * h.info.mtp_state_size * sizeof *out);
+        s = input && out ? QUIRE_OK : QUIRE_E_NOMEM;
+    }
+    if (s == QUIRE_OK) {
+        gather_input(&h, info, hidden, n, input);
+        const struct head_rows rows = {
+            .end = n - 1, .tokens = tokens + 1, .hidden = input, .logits = logits, .states = out
+        };
+        s = compare(t, &h, &rows, o->chunk, golden, n, err);
+    }
     close_head(&h);
     free(tokens);
     free(hidden);
     free(logits);
+    free(input);
     free(out);
     return s;
 }

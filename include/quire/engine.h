@@ -143,7 +143,8 @@ struct quire_engine_params {
      *  draft_tokens. At most one of a GGUF file or folder and an open model, borrowed until close;
      *  with max_draft_tokens only. isa, compute, KV dtypes and flags as for the model; its KV cache
      *  and recurrent states count against kv_bytes. Or a head of multi-token prediction of the
-     *  model in files of its own (quire_model_params.mtp_of), which reads the model's KV cache */
+     *  model in files of its own (quire_model_params.mtp_of): EAGLE-3, or the assistant of Gemma 4,
+     *  which reads the model's KV cache */
     const char *draft_model_path;
     struct quire_model *draft_model;
     /** with draft_model only; borrowed by open; of a head of multi-token prediction any tokenizer,

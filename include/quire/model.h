@@ -111,7 +111,8 @@ struct quire_model_params {
      *  Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2 and MiMo contain heads. The head
      *  of Gemma 4, its assistant, has files of its own, which are path, and matrices of its own; it
      *  reads the model's embedding and KV cache (quire_model_info.mtp_shares_kv): row t attends to
-     *  the keys of tokens 0 to t, which the model has computed.
+     *  the keys of tokens 0 to t, which the model has computed. EAGLE-3 heads have files of their
+     *  own, too, and read what the model computes before some of its layers (n_mtp_features).
      *  QUIRE_E_UNSUPPORTED: the model has none; QUIRE_E_MISMATCH: the files are of another model */
     struct quire_model *mtp_of;
 };
@@ -205,13 +206,18 @@ struct quire_model_info {
     uint32_t needs_token_ids;
     /** 1: a head of multi-token prediction, whose steps need previous_hidden; else 0 */
     uint32_t is_mtp;
-    /** Elements of a row of previous_hidden and last_hidden of a head, the hidden_size of its
-     *  model; 0 in models */
+    /** elements of a row of previous_hidden of a head; 0 in models */
     uint32_t mtp_hidden_size;
     /** 1: a head without keys and values of its own: its contexts take the KV cache of its model,
      *  whose groups are its groups, and its steps the model's block tables, and need no
      *  slot_mapping; else 0 */
     uint32_t mtp_shares_kv;
+    /** elements of a row of last_hidden of a head, and of own_hidden; 0 in models */
+    uint32_t mtp_state_size;
+    /** of a head with features (EAGLE-3): a row of previous_hidden is the inputs of these layers of
+     *  its model, quire_forward_args.features; 0: none */
+    uint32_t n_mtp_features;
+    uint32_t mtp_feature_layers[4];
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -346,7 +352,7 @@ struct quire_forward_args {
      *  NULL. Results of the other rows do not change */
     const float *const *embedding_rows;
     /** [T][hidden_size] f32 out: hidden states of all rows after the final norm; of a head of
-     *  multi-token prediction [T][mtp_hidden_size]. NULL = not computed */
+     *  multi-token prediction [T][mtp_state_size]. NULL = not computed */
     float *last_hidden;
     /** [n_seqs] slot of params.states of each sequence, for models with recurrent layers; ignored
      *  otherwise. Before the step a slot holds the state after seq_lens - query_len tokens of its
@@ -368,6 +374,16 @@ struct quire_forward_args {
      *  the last_hidden of its model, or of the head itself for tokens that it drafted. NULL for all
      *  other models */
     const float *previous_hidden;
+    /** [n_features] layers of the model, any order; NULL if n_features is 0. Not of models with
+     *  several residual streams (QUIRE_E_UNSUPPORTED) */
+    const uint32_t *feature_layers;
+    uint32_t n_features;
+    /** [T][n_features][hidden_size] f32 out: the residual stream before these layers, for heads
+     *  with features */
+    float *features;
+    /** [T][mtp_state_size] f32 of a head with features: its own last_hidden for tokens that it
+     *  drafted, in place of previous_hidden; else NULL */
+    const float *own_hidden;
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 

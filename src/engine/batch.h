@@ -28,7 +28,11 @@ struct qr_batch {
     int32_t *adapter_index;                /* [max_seqs] in `adapters`; -1 = none */
     float *adapter_scales;                 /* [max_seqs] */
     uint32_t n_adapters;
-    const float *previous_hidden; /* [n_tokens][hidden size] for a head of MTP, else NULL */
+    /* [n_tokens][mtp_hidden_size] and [n_tokens][mtp_state_size] for a head of MTP, else NULL */
+    const float *previous_hidden, *own_hidden;
+    const uint32_t *feature_layers; /* [n_features] for a head of MTP with features, else NULL */
+    uint32_t n_features;
+    float *features; /* [n_tokens][n_features][hidden size] out */
 };
 
 struct qr_batch_params {

@@ -30,11 +30,15 @@ struct qr_draft_model {
     struct qr_request **requests; /* [n_requests], at most max_seqs: those with a sequence */
     uint32_t n_requests;
     bool shares_kv; /* a head without keys and values of its own: `kv` is NULL, memory is unused */
-    bool mtp; /* a head of multi-token prediction (draft_mtp.h), with [max_step_tokens][hidden] */
-    float *step_hidden;            /* final hidden states of the model's last step */
-    float *hidden_in, *hidden_out; /* of a pass: previous hidden states, and the head's own */
-    const float *hidden_rows;      /* of the last step: step_hidden, or the vectors' */
-    uint32_t n_rows;               /* of hidden_in in the planned pass */
+    bool mtp; /* a head of multi-token prediction (draft_mtp.h), which has all of the following */
+    uint32_t input_size, state_size; /* mtp_hidden_size, mtp_state_size */
+    uint32_t n_features;             /* 0: final hidden states take their place */
+    uint32_t feature_layers[4];
+    float *step_hidden;       /* [max_step_tokens][input_size] of the model's last step */
+    float *hidden_in;         /* [max_step_tokens][the larger size] of a pass */
+    float *hidden_out;        /* [max_step_tokens][state_size] of the same */
+    const float *hidden_rows; /* of the last step: step_hidden, or the vectors' */
+    uint32_t n_rows;          /* of hidden_in in the planned pass */
     struct qr_team_size team_size;
     struct qr_step_cost step_cost;  /* of passes that draft */
     double seconds_per_chunk_token; /* measured; 0 = not yet */

@@ -147,14 +147,19 @@ static quire_status open_own_model(struct quire_engine *e, const struct quire_en
 }
 
 /* A head of multi-token prediction has the vocabulary of its model, which must be the engine's. */
-static quire_status check_head(struct quire_engine *e, struct quire_error *err)
+static quire_status check_head(struct quire_engine *e, const struct quire_model_info *info,
+                               struct quire_error *err)
 {
     struct qr_draft_model *d = e->draft_model;
     if (d->model->base != e->model)
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "draft_model is a head of multi-token prediction of another model");
     d->mtp = true;
-    d->shares_kv = d->model->config->mtp.base_size != 0;
+    d->shares_kv = info->mtp_shares_kv;
+    d->input_size = info->mtp_hidden_size;
+    d->state_size = info->mtp_state_size;
+    d->n_features = info->n_mtp_features;
+    memcpy(d->feature_layers, info->mtp_feature_layers, sizeof d->feature_layers);
     d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);
     return QUIRE_OK;
 }
@@ -187,7 +192,7 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
                        "%s: architecture '%s' is an encoder-decoder: it neither drafts nor has "
                        "drafts of a model",
                        name, mi.kind == QUIRE_MODEL_ENCODER_DECODER ? mi.arch : target.arch);
-    QR_TRY(mi.is_mtp ? check_head(e, err) : check_vocabulary(e, p, err));
+    QR_TRY(mi.is_mtp ? check_head(e, &mi, err) : check_vocabulary(e, p, err));
     d->vocab_size = mi.vocab_size;
     if (d->n_common > mi.vocab_size)
         d->n_common = mi.vocab_size;
@@ -231,21 +236,28 @@ static struct qr_sequence_memory_params memory_params(const struct quire_engine 
     };
 }
 
-/* Size of each buffer of hidden states of a head of multi-token prediction; 0 without one. */
-static size_t hidden_floats(const struct quire_engine *e)
+/* Sizes of the buffers of hidden states of a head of multi-token prediction; zeros without one. */
+struct hidden_floats {
+    size_t step, in, out;
+};
+
+static struct hidden_floats hidden_floats(const struct quire_engine *e)
 {
-    return e->draft_model->mtp ? (size_t)e->info.max_step_tokens * e->hidden_size : 0;
+    const struct qr_draft_model *d = e->draft_model;
+    const size_t rows = d->mtp ? e->info.max_step_tokens : 0,
+                 larger = d->input_size > d->state_size ? d->input_size : d->state_size;
+    return (struct hidden_floats){ rows * d->input_size, rows * larger, rows * d->state_size };
 }
 
 static quire_status reserve_hidden(struct quire_engine *e, struct quire_error *err)
 {
     struct qr_draft_model *d = e->draft_model;
-    const size_t n = hidden_floats(e);
-    if (!n)
+    const struct hidden_floats n = hidden_floats(e);
+    if (!d->mtp)
         return QUIRE_OK;
-    d->step_hidden = qr_alloc(e->allocator, n, sizeof *d->step_hidden);
-    d->hidden_in = qr_alloc(e->allocator, n, sizeof *d->hidden_in);
-    d->hidden_out = qr_alloc(e->allocator, n, sizeof *d->hidden_out);
+    d->step_hidden = qr_alloc(e->allocator, n.step, sizeof *d->step_hidden);
+    d->hidden_in = qr_alloc(e->allocator, n.in, sizeof *d->hidden_in);
+    d->hidden_out = qr_alloc(e->allocator, n.out, sizeof *d->hidden_out);
     return d->step_hidden && d->hidden_in && d->hidden_out
                ? QUIRE_OK
                : qr_fail(err, QUIRE_E_NOMEM, "no memory for hidden states of %u tokens",
@@ -266,8 +278,8 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     context_params(e, c, &cp);
     QR_TRY(quire_context_bytes(d->model, &cp, &info->draft_context_bytes, err));
     const struct qr_sequence_memory_params memory = memory_params(e, c);
-    info->draft_context_bytes += d->n_logits * sizeof(float) +
-                                 3 * hidden_floats(e) * sizeof(float) +
+    const struct hidden_floats n = hidden_floats(e);
+    info->draft_context_bytes += (d->n_logits + n.step + n.in + n.out) * sizeof(float) +
                                  (d->shares_kv ? 0 : qr_sequence_memory_bytes(&memory));
     return QUIRE_OK;
 }
@@ -359,9 +371,10 @@ void qr_draft_model_close(struct quire_engine *e)
         return;
     qr_free(e->allocator, d->requests, e->info.max_seqs, sizeof *d->requests);
     qr_free(e->allocator, d->logits, d->n_logits, sizeof *d->logits);
-    qr_free(e->allocator, d->step_hidden, hidden_floats(e), sizeof *d->step_hidden);
-    qr_free(e->allocator, d->hidden_in, hidden_floats(e), sizeof *d->hidden_in);
-    qr_free(e->allocator, d->hidden_out, hidden_floats(e), sizeof *d->hidden_out);
+    const struct hidden_floats n = hidden_floats(e);
+    qr_free(e->allocator, d->step_hidden, n.step, sizeof *d->step_hidden);
+    qr_free(e->allocator, d->hidden_in, n.in, sizeof *d->hidden_in);
+    qr_free(e->allocator, d->hidden_out, n.out, sizeof *d->hidden_out);
     qr_batch_free(&d->batch, e->allocator);
     qr_scheduler_free(&d->scheduler);
     qr_sequence_memory_free(&d->memory);

@@ -17,20 +17,30 @@ static bool can_draft(const struct qr_request *r) { return r->draft && !r->embed
 
 /* ---- The hidden states of a step */
 
-float *qr_mtp_step_hidden(struct quire_engine *e)
+static bool any_drafts(const struct quire_engine *e)
 {
-    if (!qr_mtp_in_use(e))
-        return NULL;
-    for (uint32_t i = 0; i < e->scheduler.n_step; i++)
+    for (uint32_t i = 0; qr_mtp_in_use(e) && i < e->scheduler.n_step; i++)
         if (can_draft(qr_request_of(e->scheduler.step[i])))
-            return e->draft_model->step_hidden;
-    return NULL;
+            return true;
+    return false;
 }
 
-void qr_mtp_record_step(struct quire_engine *e, const float *hidden)
+float *qr_mtp_begin_step(struct quire_engine *e)
+{
+    const struct qr_draft_model *d = e->draft_model;
+    const bool drafts = any_drafts(e), features = drafts && d->n_features;
+    e->batch.n_features = features ? d->n_features : 0;
+    e->batch.feature_layers = features ? d->feature_layers : NULL;
+    e->batch.features = features ? d->step_hidden : NULL;
+    return drafts && !features ? d->step_hidden : NULL;
+}
+
+void qr_mtp_record_step(struct quire_engine *e, const float *hidden, bool ok)
 {
     if (!qr_mtp_in_use(e))
         return;
+    if (e->draft_model->n_features)
+        hidden = ok ? e->batch.features : NULL;
     e->draft_model->hidden_rows = hidden;
     for (uint32_t i = 0; i < e->scheduler.n_running; i++)
         qr_request_of(e->scheduler.running[i])->n_hidden = 0;
@@ -146,7 +156,7 @@ static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
 {
     struct qr_draft_model *d = e->draft_model;
     struct qr_task *t = &r->draft_task;
-    const size_t width = e->hidden_size;
+    const size_t width = d->input_size;
     const uint32_t first = r->mtp_base + t->n_computed, n = end - first;
     if (end - r->mtp_base != t->n_tokens)
         r->n_model_draft = 0;
@@ -182,11 +192,14 @@ static void plan_first(struct quire_engine *e)
     }
 }
 
-static quire_status run_pass(struct quire_engine *e)
+/* first: the rows continue what the model has computed; else they are behind drafted tokens. */
+static quire_status run_pass(struct quire_engine *e, bool first)
 {
     struct qr_draft_model *d = e->draft_model;
+    const bool own = !first && d->n_features;
     QR_TRY(qr_batch_build(&d->batch, &d->scheduler, NULL));
-    d->batch.previous_hidden = d->hidden_in;
+    d->batch.previous_hidden = own ? NULL : d->hidden_in;
+    d->batch.own_hidden = own ? d->hidden_in : NULL;
     QR_TRY(qr_forward(d->context, &d->team_size, &d->batch, d->logits, d->hidden_out, NULL));
     e->counters.draft_model_steps++;
     e->counters.draft_model_tokens += d->batch.n_tokens;
@@ -236,7 +249,7 @@ static void plan_shared_row(struct qr_draft_model *d, struct qr_request *r, cons
 static void plan_first_shared(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
-    const size_t width = e->hidden_size;
+    const size_t width = d->input_size;
     d->scheduler.n_step = d->n_rows = 0;
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.running[i]);
@@ -262,7 +275,7 @@ static void end_shared(struct quire_engine *e)
 static void plan_next(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
-    const size_t width = e->hidden_size;
+    const size_t width = d->state_size;
     d->scheduler.n_step = d->n_rows = 0;
     for (uint32_t i = 0; i < d->batch.n_complete; i++) {
         struct qr_task *t = d->batch.complete[i];
@@ -293,7 +306,7 @@ void qr_mtp_run(struct quire_engine *e)
         plan_first(e);
     for (bool first = true; d->scheduler.n_step; first = false) {
         const double begin_time = qr_clock_now();
-        if (run_pass(e) != QUIRE_OK)
+        if (run_pass(e, first) != QUIRE_OK)
             break;
         if (first && !d->shares_kv)
             commit_first(d);

@@ -25,12 +25,14 @@ static inline bool qr_mtp_in_use(const struct quire_engine *e)
     return e->draft_model && e->draft_model->mtp;
 }
 
-/* Where the planned step has to store the final hidden states of its rows; NULL: nowhere. */
-float *qr_mtp_step_hidden(struct quire_engine *e);
+/* Where the planned step has to store the final hidden states of its rows; NULL: nowhere. A head
+ * with features has the batch store these instead. */
+float *qr_mtp_begin_step(struct quire_engine *e);
 
-/* Notes which rows of hidden, [max_step_tokens][hidden_size], belong to which request, after a step
- * and before its tokens are committed. hidden is read until the next step. */
-void qr_mtp_record_step(struct quire_engine *e, const float *hidden);
+/* Notes which rows of hidden, [max_step_tokens][hidden_size], or of the batch's features, belong to
+ * which request, after a step and before its tokens are committed. Both are read until the next
+ * step. hidden NULL: they were not stored. ok: the step succeeded. */
+void qr_mtp_record_step(struct quire_engine *e, const float *hidden, bool ok);
 
 /* Largest number of tokens that the head can draft for a request that decodes; 0: none now. */
 uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r);

@@ -117,6 +117,10 @@ static quire_status forward(struct quire_context *context, const struct qr_batch
         .adapter_scales = b->adapter_scales,
         .state_slots = b->state_slots,
         .previous_hidden = b->previous_hidden,
+        .own_hidden = b->own_hidden,
+        .feature_layers = b->feature_layers,
+        .n_features = b->n_features,
+        .features = b->features,
     };
     return quire_context_forward(context, &args, err);
 }
@@ -185,11 +189,12 @@ static quire_status run_forward(struct quire_engine *e, struct quire_error *err)
         qr_team_size_choose(&e->team_size, e->batch.n_seqs, e->batch.n_tokens) >= e->n_cpus;
     if (busy)
         qr_mask_ahead_pause(&e->mask_ahead);
-    float *hidden = e->batch.pools ? e->vectors.hidden : qr_mtp_step_hidden(e);
+    float *mtp = qr_mtp_begin_step(e);
+    float *hidden = e->batch.pools ? e->vectors.hidden : mtp;
     const quire_status s = qr_forward(e->context, &e->team_size, &e->batch, e->logits, hidden, err);
     if (busy)
         qr_mask_ahead_resume(&e->mask_ahead);
-    qr_mtp_record_step(e, s == QUIRE_OK ? hidden : NULL);
+    qr_mtp_record_step(e, s == QUIRE_OK ? hidden : NULL, s == QUIRE_OK);
     return s;
 }
 

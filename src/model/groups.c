@@ -319,14 +319,14 @@ quire_status qr_model_group_layers(struct quire_model *m, struct quire_error *er
     m->cross_group = m->index_group = m->compress_group = -1;
     QR_TRY(reserve(m, &m->groups, err));
     QR_TRY(reserve(m, &m->encoder, err));
-    if (m->config->mtp.base_size)
+    if (m->config->mtp.kind == QR_MTP_SHARED_KV)
         QR_TRY(copy_base_groups(m, err));
     for (uint32_t i = 0; i < qr_model_total_layers(m->config); i++) {
         struct qr_groups *groups = i >= encoder.first && i < encoder.end ? &m->encoder : &m->groups;
         if (!qr_layer_attends(&m->config->layers[i]))
             continue;
         QR_TRY(fill_attention(m, i, err));
-        if (m->config->mtp.base_size)
+        if (m->config->mtp.kind == QR_MTP_SHARED_KV)
             QR_TRY(find_base_kv(m, i, err));
         else
             assign_kv_group(m, groups, i);

@@ -64,10 +64,16 @@ static uint64_t lookup_bytes(const struct quire_model *m)
 static uint64_t token_weight_bytes(const struct quire_model *m)
 {
     const struct qr_mtp_config *mtp = &m->config->mtp;
-    const uint64_t head = m->base || mtp->n_clusters ? qr_model_head(m)->bytes : 0;
+    if (!m->base)
+        return m->weight_bytes - lookup_bytes(m);
+    const uint64_t head = qr_model_head(m)->bytes;
+    const bool own_table =
+        m->global.mat[QR_W_TOKEN_EMBD] != m->base->global.mat[QR_W_TOKEN_EMBD];
+    if (mtp->kind == QR_MTP_LAYER)
+        return m->weight_bytes + head;
     if (mtp->n_clusters)
         return m->weight_bytes - head + head * mtp->top_clusters / mtp->n_clusters;
-    return m->base && !mtp->base_size ? m->weight_bytes + head : m->weight_bytes - lookup_bytes(m);
+    return m->weight_bytes - (own_table ? lookup_bytes(m) : 0);
 }
 
 static uint32_t count_attention_layers(const struct quire_model *m)
@@ -132,9 +138,13 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .n_attention_layers = count_attention_layers(model),
         .state_bytes = model->state_bytes,
         .needs_token_ids = qr_model_needs_ids(c),
-        .is_mtp = c->mtp.in_use,
-        .mtp_hidden_size = c->mtp.in_use ? qr_mtp_base_size(c) : 0,
-        .mtp_shares_kv = c->mtp.base_size != 0,
+        .is_mtp = c->mtp.kind != QR_MTP_NONE,
+        .mtp_hidden_size = c->mtp.kind ? (uint32_t)qr_mtp_input_size(c) : 0,
+        .mtp_shares_kv = c->mtp.kind == QR_MTP_SHARED_KV,
+        .mtp_state_size = c->mtp.kind ? qr_mtp_state_size(c) : 0,
+        .n_mtp_features = c->mtp.kind == QR_MTP_FEATURES ? QR_MTP_N_FEATURES : 0,
+        .mtp_feature_layers = { model->feature_layers[0], model->feature_layers[1],
+                                model->feature_layers[2] },
     };
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;

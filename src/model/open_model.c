@@ -35,7 +35,7 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
         QR_TRY(qr_handle_check(p->mtp_of, QR_KIND_MODEL, "params.mtp_of", err));
     if (p->mtp_of && p->pack_cache)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "params.pack_cache is not for mtp_of");
-    if (p->mtp_of && p->mtp_of->config->mtp.in_use)
+    if (p->mtp_of && p->mtp_of->config->mtp.kind)
         return qr_fail(err, QUIRE_E_INVALID_ARG,
                        "params.mtp_of is a head of multi-token prediction itself");
     const uint32_t known = QUIRE_MODEL_EXPAND_LATENT | QUIRE_MODEL_ALLOW_UNKNOWN |
@@ -45,10 +45,15 @@ static quire_status check_params(const struct quire_model_params *p, struct quir
     return QUIRE_OK;
 }
 
+/* Matrices that a head may have from its model. */
+static const enum qr_weight_role borrowed[] = { QR_W_TOKEN_EMBD, QR_W_OUTPUT };
+enum { N_BORROWED = sizeof borrowed / sizeof *borrowed };
+
 void qr_destroy_model(struct quire_model *m)
 {
-    if (m->base && !m->config->mtp.base_size) /* owns these */
-        m->global.mat[QR_W_TOKEN_EMBD] = m->global.mat[QR_W_OUTPUT] = NULL;
+    for (size_t i = 0; m->base && i < N_BORROWED; i++)
+        if (m->global.mat[borrowed[i]] == m->base->global.mat[borrowed[i]])
+            m->global.mat[borrowed[i]] = NULL; /* the model frees it */
     if (m->base)
         __atomic_fetch_sub(&m->base->n_heads, 1, __ATOMIC_ACQ_REL);
     qr_model_drop_distances(m);
@@ -66,9 +71,38 @@ static bool is_head_of(const char *head, const char *base)
     if (!arch->head_of[0])
         return strcmp(head, base) == 0;
     for (size_t i = 0; i < 2; i++)
-        if (arch->head_of[i] && strcmp(arch->head_of[i], base) == 0)
+        if (arch->head_of[i] &&
+            (strcmp(arch->head_of[i], base) == 0 || strcmp(arch->head_of[i], "*") == 0))
             return true;
     return false;
+}
+
+/* Finds the layers of the model whose inputs the head reads, and its embedding. */
+static quire_status bind_features(struct quire_model *m, struct quire_error *err)
+{
+    const struct qr_model_config *c = m->config, *of = m->base->config;
+    const uint32_t n = of->n_layers, defaults[] = { 2, n / 2, n > 3 ? n - 3 : 0 };
+    if (of->kind != QR_MODEL_DECODER || of->altup.n_streams || of->hyper.n_streams)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "params.mtp_of: a head with features needs a decoder with one residual "
+                       "stream, not '%s'",
+                       of->arch);
+    for (size_t i = 0; i < QR_MTP_N_FEATURES; i++) {
+        const uint32_t layer = c->mtp.feature_layers[i];
+        m->feature_layers[i] = layer == QR_MTP_DEFAULT_LAYER ? defaults[i] : layer;
+        if (m->feature_layers[i] >= n)
+            return qr_fail(err, QUIRE_E_MISMATCH,
+                           "params.mtp_of has %u layers, the head reads the input of layer %u", n,
+                           m->feature_layers[i]);
+    }
+    if (m->global.mat[QR_W_TOKEN_EMBD])
+        return QUIRE_OK;
+    if (c->hidden_size != of->hidden_size)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "the head has no embedding, and that of params.mtp_of is %u wide, not %u",
+                       of->hidden_size, c->hidden_size);
+    m->global.mat[QR_W_TOKEN_EMBD] = m->base->global.mat[QR_W_TOKEN_EMBD];
+    return QUIRE_OK;
 }
 
 /* Binds a head of multi-token prediction to the model that it belongs to, after a check that they
@@ -76,7 +110,6 @@ static bool is_head_of(const char *head, const char *base)
 static quire_status bind_base(struct quire_model *m, struct quire_model *base,
                               struct quire_error *err)
 {
-    static const enum qr_weight_role roles[] = { QR_W_TOKEN_EMBD, QR_W_OUTPUT };
     const struct qr_model_config *c = m->config, *of = base->config;
     if (!is_head_of(c->arch, of->arch) || qr_mtp_base_size(c) != of->hidden_size ||
         c->vocab_size != of->vocab_size)
@@ -86,10 +119,12 @@ static quire_status bind_base(struct quire_model *m, struct quire_model *base,
                        qr_mtp_base_size(c));
     m->base = base;
     __atomic_fetch_add(&base->n_heads, 1, __ATOMIC_ACQ_REL);
-    if (c->mtp.base_size)
+    if (c->mtp.kind == QR_MTP_FEATURES)
+        return bind_features(m, err);
+    if (c->mtp.kind != QR_MTP_LAYER)
         return QUIRE_OK;
-    for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
-        m->global.mat[roles[i]] = base->global.mat[roles[i]];
+    for (size_t i = 0; i < N_BORROWED; i++)
+        m->global.mat[borrowed[i]] = base->global.mat[borrowed[i]];
     m->global.vec[QR_W_OUTPUT_BIAS] = base->global.vec[QR_W_OUTPUT_BIAS];
     return QUIRE_OK;
 }
@@ -100,7 +135,7 @@ static quire_status find_base(const struct quire_model *m, const struct quire_mo
                               struct quire_error *err)
 {
     *base = p->mtp_of;
-    if (!m->config->mtp.base_size)
+    if (!qr_mtp_is_separate(m->config))
         return QUIRE_OK;
     *base = p->mtp_of ? p->mtp_of : draft_of;
     if (!*base)

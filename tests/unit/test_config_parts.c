@@ -160,7 +160,7 @@ static void test_mtp(void **state)
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_OK, select_head("qwen3_5", false, "arar", 0, layers, &c, &err));
-    assert_true(c.mtp.in_use && c.mtp.layer == 0 && c.n_layers == 1);
+    assert_true(c.mtp.kind == QR_MTP_LAYER && c.mtp.layer == 0 && c.n_layers == 1);
     assert_true(layers[0].n_heads == 3 && layers[0].kv_source == 0);
     assert_true(layers[0].no_ffn && !layers[0].moe);
     /* a head of two layers, of which the second has experts */

@@ -33,6 +33,7 @@
     X(distilbert)                                                                                  \
     X(doge)                                                                                        \
     X(dots1)                                                                                       \
+    X(eagle3)                                                                                      \
     X(electra)                                                                                     \
     X(embedding_gemma)                                                                             \
     X(ernie4_5)                                                                                    \

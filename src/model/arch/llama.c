@@ -12,6 +12,7 @@ static const struct qr_hf_default defaults[] = {
 const struct qr_arch qr_arch_llama = {
     .name = "llama",
     .hf_types = { "llama" },
+    .hf_variant = { "architectures", "LlamaForCausalLMEagle3", &qr_arch_eagle3 },
     .gguf_archs = { "llama" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,

@@ -109,21 +109,38 @@ struct qr_shared_block_config {
     bool attention_low_rank; /* q, k and v have updates, too */
 };
 
-/* A head of multi-token prediction as a model of its own, of one layer: position i reads the hidden
- * state h of the model at i, after the final norm, and the embedding e of token i + 1, and predicts
- * token i + 2. The layer's input is proj([norm(e); norm(h)]). Embedding and output matrix are the
- * model's.
- *
- * With base_size it is a head in files of its own (Gemma 4 assistant), with a hidden size, layers
- * and an output matrix of its own. Its input is proj([e; h]), and post(norm(x)) takes the place of
- * h for tokens that it drafted. It computes no keys and values: each layer attends to those of the
- * last layer of the model, of its kind, that has some (kv_source QR_KV_OF_BASE), from position 0 to
- * i. Its own position is i + 1, for RoPE and windows. */
+/* Heads of multi-token prediction, each a model of its own. Row i reads the token at i + 1, e being
+ * its embedding, and what the model computed at i, and predicts the token at i + 2. */
+enum qr_mtp_kind {
+    QR_MTP_NONE, /* the model itself */
+    /* One layer behind the model, in its files: x = proj([norm(e); norm(h)]), h being the hidden
+     * state of the model after the final norm, or for tokens that it drafted its own. Embedding and
+     * output matrix are the model's. */
+    QR_MTP_LAYER,
+    /* Files of its own (Gemma 4 assistant): x = proj([e; h]), and post(norm(x)) takes the place of
+     * h for tokens that it drafted. It computes no keys and values: each layer attends to those of
+     * the last layer of the model, of its kind, that has some (kv_source QR_KV_OF_BASE), from
+     * position 0 to i. Its own position is i + 1, for RoPE and windows. */
+    QR_MTP_SHARED_KV,
+    /* One layer, files of its own (EAGLE-3, arXiv 2503.01840): g = proj([f0; f1; f2]), f being the
+     * residual stream before three layers of the model, or for tokens that it drafted its own
+     * behind the layer. x = g; x += attn([norm(e); norm(g)]); x += ffn(norm(x)). */
+    QR_MTP_FEATURES,
+};
+
+enum { QR_MTP_N_FEATURES = 3, QR_MTP_DEFAULT_LAYER = UINT32_MAX };
+
 struct qr_mtp_config {
-    bool in_use;
-    bool hidden_first;  /* proj([norm(h); norm(e)]) */
-    uint32_t layer;     /* number of the head's layer in tensor names */
+    enum qr_mtp_kind kind;
+    bool hidden_first;  /* LAYER: proj([norm(h); norm(e)]) */
+    bool norm_residual; /* FEATURES: x = norm(g) */
+    uint32_t layer;     /* LAYER: number of the head's layer in tensor names */
     uint32_t base_size; /* hidden size of the model; 0: that of the head */
+    /* FEATURES: layers of the model; QR_MTP_DEFAULT_LAYER, for all: 2, the middle, third last */
+    uint32_t feature_layers[QR_MTP_N_FEATURES];
+    /* Tokens that the output matrix has rows for, 0: all; the logits of others are -inf */
+    uint32_t n_outputs;
+    bool order_is_offset; /* numbers of these tokens are stored less their row's number */
     /* The tokens are in n_clusters clusters of equal size, each with a centroid. Only logits of
      * tokens in the top_clusters clusters with the largest products of centroid and norm(x) are
      * computed; all others are -inf. n_clusters 0: all are computed */

@@ -64,7 +64,7 @@ enum qr_weight_role {
     /* head of multi-token prediction in files of its own, see qr_mtp_config */
     QR_W_MTP_POST,      /* [base size][hidden] */
     QR_W_MTP_CENTROIDS, /* [clusters][hidden] */
-    QR_W_MTP_ORDER,     /* [vocab] integers: the tokens of the first cluster, of the second, ... */
+    QR_W_MTP_ORDER, /* [outputs] integers: the token of each row, of clusters one after another */
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */
     QR_W_ATTN_NORM = QR_W_FIRST_LAYER_ROLE,
@@ -225,7 +225,7 @@ enum qr_weight_role {
     /* input of a head of multi-token prediction */
     QR_W_MTP_EMBD_NORM,   /* [hidden] */
     QR_W_MTP_HIDDEN_NORM, /* [hidden] */
-    QR_W_MTP_PROJ,        /* [hidden][2 hidden, or 2 base size] */
+    QR_W_MTP_PROJ,        /* [hidden][2 hidden, or 2 or 3 times base size] */
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

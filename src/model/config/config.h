@@ -75,10 +75,29 @@ static inline uint64_t qr_compress_ring_floats(const struct qr_layer_config *l, 
     return series * l->compress_rate * 2 * series * dim;
 }
 
-/* Elements of a hidden state that a head of multi-token prediction reads. */
+/* Whether a head of multi-token prediction has files of its own. */
+static inline bool qr_mtp_is_separate(const struct qr_model_config *cfg)
+{
+    return cfg->mtp.kind > QR_MTP_LAYER;
+}
+
+/* Hidden size of the model that a head of multi-token prediction belongs to. */
 static inline uint32_t qr_mtp_base_size(const struct qr_model_config *cfg)
 {
     return cfg->mtp.base_size ? cfg->mtp.base_size : cfg->hidden_size;
+}
+
+/* Elements of what a head reads of the model at a position. */
+static inline uint64_t qr_mtp_input_size(const struct qr_model_config *cfg)
+{
+    const uint64_t n = cfg->mtp.kind == QR_MTP_FEATURES ? QR_MTP_N_FEATURES : 1;
+    return n * qr_mtp_base_size(cfg);
+}
+
+/* Elements of the state that takes its place for tokens that the head drafted. */
+static inline uint32_t qr_mtp_state_size(const struct qr_model_config *cfg)
+{
+    return cfg->mtp.kind == QR_MTP_SHARED_KV ? cfg->mtp.base_size : cfg->hidden_size;
 }
 
 /* Elements of an embedding. */
@@ -91,7 +110,7 @@ static inline uint32_t qr_embedding_size(const struct qr_model_config *cfg)
  * else by them, or its embeddings have another size or are those of another model. */
 static inline bool qr_model_needs_ids(const struct qr_model_config *cfg)
 {
-    bool table = cfg->ple.dim || cfg->ngram.size || cfg->embedding_size || cfg->mtp.base_size;
+    bool table = cfg->ple.dim || cfg->ngram.size || cfg->embedding_size || qr_mtp_is_separate(cfg);
     for (uint32_t i = 0; i < cfg->n_layers; i++)
         table = table || cfg->layers[i].token_experts;
     return table;

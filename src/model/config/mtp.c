@@ -29,7 +29,7 @@ quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struc
     cfg->layers[0].kv_source = 0;
     if (arch->mtp_full_rope)
         cfg->layers[0].window = cfg->layers[0].rope = 0;
-    cfg->mtp = (struct qr_mtp_config){ .in_use = true,
+    cfg->mtp = (struct qr_mtp_config){ .kind = QR_MTP_LAYER,
                                        .hidden_first = arch->mtp_hidden_first,
                                        .layer = behind ? cfg->n_layers : 0 };
     cfg->n_layers = 1;

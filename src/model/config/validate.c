@@ -52,7 +52,7 @@ static quire_status check_kv_source(const struct qr_model_config *c, uint32_t i,
                                     struct quire_error *err)
 {
     const struct qr_layer_config *l = &c->layers[i];
-    if (l->kv_source == i || (l->kv_source == QR_KV_OF_BASE && c->mtp.base_size))
+    if (l->kv_source == i || (l->kv_source == QR_KV_OF_BASE && c->mtp.kind == QR_MTP_SHARED_KV))
         return QUIRE_OK;
     if (c->kind != QR_MODEL_DECODER)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
@@ -291,13 +291,16 @@ static quire_status check_index(const struct qr_model_config *c, struct quire_er
 static quire_status check_head(const struct qr_model_config *c, struct quire_error *err)
 {
     const struct qr_mtp_config *m = &c->mtp;
-    if (!m->in_use)
+    if (m->kind == QR_MTP_NONE)
         return QUIRE_OK;
     QR_TRY(in_range("hidden size of the head's model", m->base_size, 1, QR_CONFIG_MAX_HIDDEN, err));
     for (uint32_t i = 0; i < c->n_layers; i++)
-        if (c->layers[i].window == 1)
+        if (c->layers[i].kv_source == QR_KV_OF_BASE && c->layers[i].window == 1)
             return qr_fail(err, QUIRE_E_FORMAT, "model config: a window of 1 in a head's layer %u",
                            i);
+    if (m->n_outputs > c->vocab_size)
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: outputs for %u of %u tokens",
+                       m->n_outputs, c->vocab_size);
     if (m->n_clusters &&
         (c->vocab_size % m->n_clusters != 0 || !m->top_clusters || m->top_clusters > m->n_clusters))
         return qr_fail(err, QUIRE_E_FORMAT,

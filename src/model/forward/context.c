@@ -9,7 +9,6 @@
 #include "linear/batched.h"
 #include "model/forward/adapter_rows.h"
 #include "model/forward/altup.h"
-#include "model/forward/cluster_head.h"
 #include "model/forward/compress.h"
 #include "model/forward/context_check.h"
 #include "model/forward/conv_attention.h"
@@ -19,6 +18,7 @@
 #include "model/forward/latent_expand.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/mtp_input.h"
+#include "model/forward/partial_head.h"
 #include "model/forward/per_layer_embedding.h"
 #include "model/forward/shared_block.h"
 #include "model/forward/step.h"
@@ -387,7 +387,7 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_adapter_reserve(m, ctx, c);
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);
-    qr_cluster_reserve(m, ctx, c);
+    qr_partial_head_reserve(m, ctx, c);
     qr_index_reserve(m, ctx, c);
     if (ctx->states)
         reserve_recurrent(m, ctx, c);

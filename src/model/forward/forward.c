@@ -102,7 +102,7 @@ static void embed(const struct qr_step *s, const struct quire_team *team)
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        if (!c->mtp.base_size) /* else qr_mtp_input() has those of its model */
+        if (!qr_mtp_is_separate(c)) /* else qr_mtp_input() has them */
             embed_row(s, r, rows + r * width);
         for (uint32_t i = 0; i < c->n_rope; i++)
             if (c->rope[i].kind != QR_ROPE_NONE)
@@ -366,12 +366,25 @@ static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire
 static void store_last_hidden(const struct qr_step *s, const struct quire_team *team)
 {
     size_t begin, end;
-    if (s->ctx->model->config->mtp.base_size) {
+    if (qr_mtp_is_separate(s->ctx->model->config)) {
         qr_mtp_output(s, team);
         return;
     }
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     qr_final_norm_rows(s, s->args->last_hidden, qr_thread_state(s, team).x, begin, end);
+}
+
+/* Stores the residual stream before layer i, if the caller asks for it. */
+static void store_features(const struct qr_step *s, uint32_t i, const struct quire_team *team)
+{
+    const struct quire_forward_args *a = s->args;
+    const size_t width = s->ctx->model->config->hidden_size;
+    const float *x = qr_thread_state(s, team).x;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (uint32_t f = 0; f < a->n_features; f++)
+        for (size_t r = begin; a->feature_layers[f] == i && r < end; r++)
+            memcpy(a->features + (r * a->n_features + f) * width, x + r * width, width * sizeof *x);
 }
 
 /* The final norm between two loops over the layers. */
@@ -390,7 +403,7 @@ void qr_forward_part(void *step, const struct quire_team *team)
     embed(s, team);
     if (s->ctx->ple.rows)
         qr_ple_prepare(s, team);
-    if (s->ctx->model->config->mtp.in_use)
+    if (s->ctx->model->config->mtp.kind)
         qr_mtp_input(s, team);
     if (altup)
         qr_altup_begin(s, team);
@@ -399,6 +412,8 @@ void qr_forward_part(void *step, const struct quire_team *team)
     for (uint32_t i = s->stack.first; i < s->stack.end; i++) {
         if (s->args->hidden)
             store_hidden(s, i, team);
+        if (s->args->features)
+            store_features(s, i, team);
         if (altup)
             qr_altup_predict(s, i, team);
         run_block(s, i, team);

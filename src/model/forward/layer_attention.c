@@ -391,7 +391,8 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     if (normed)
         qr_norm_rows(s, &s->ctx->model->layers[i], QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x,
                      c->hidden_size, t.begin, t.end);
-    qr_attention_of(s, i, normed ? t.h : t.x, out, team);
+    const bool features = c->mtp.kind == QR_MTP_FEATURES;
+    qr_attention_of(s, i, features ? s->ctx->block_in : normed ? t.h : t.x, out, team);
 }
 
 void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, float *out,

@@ -3,9 +3,9 @@
  * models, the output matrix. */
 #include "model/forward/lm_head.h"
 #include "base/threads.h"
-#include "model/forward/cluster_head.h"
 #include "model/forward/ffn_activate.h"
 #include "model/forward/norm.h"
+#include "model/forward/partial_head.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
 #include <string.h>
@@ -99,7 +99,7 @@ void qr_lm_head(const struct qr_step *s, const struct quire_team *team)
     const float *src = prepare_input(s, team);
     struct qr_act act;
     if (s->ctx->model->token_order) {
-        qr_cluster_head(s, src, team);
+        qr_partial_head(s, src, team);
         return;
     }
     qr_convert_input(s, &act, &head, 1, src, s->n_logits, team);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mtp_input.c - the input of a head of multi-token prediction: the embedding of the next token and
- * the hidden state of the model, through one projection; its hidden state in the form of those. */
+ * what the model computed at the position; and the head's own state in the form of that. */
 #include "model/forward/mtp_input.h"
 #include "base/checked.h"
 #include "base/threads.h"
@@ -12,16 +12,18 @@
 void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
                     struct qr_bump *buffers)
 {
+    const struct qr_model_config *c = model->config;
+    const size_t width = c->mtp.kind == QR_MTP_SHARED_KV ? c->mtp.base_size : c->hidden_size;
     size_t count;
-    if (!model->config->mtp.in_use)
+    if (!c->mtp.kind)
         return;
-    if (qr_mul_size(ctx->max_rows, 2 * (size_t)qr_mtp_base_size(model->config), &count))
+    if (qr_mul_size(ctx->max_rows, 2 * width, &count))
         ctx->block_in = qr_bump_alloc(buffers, count, sizeof(float));
     else
         buffers->overflow = true;
 }
 
-/* One half of a row of block_in. */
+/* One half of a row of block_in: the norm of src. */
 static void put(const struct qr_step *s, enum qr_weight_role norm, const float *src, float *half)
 {
     const struct quire_model *m = s->ctx->model;
@@ -29,43 +31,98 @@ static void put(const struct qr_step *s, enum qr_weight_role norm, const float *
     qr_norm_vector(s, m->layers[0].vec[norm], half, m->config->hidden_size);
 }
 
-/* Row r of block_in of a head in files of its own: the embedding of the model, without norms. */
-static void put_base(const struct qr_step *s, size_t r, float *in)
+/* x becomes the product of w with the rows of src. Starts after a barrier and ends with one. */
+static void project(const struct qr_step *s, const struct qr_packed *w, const float *src,
+                    const struct quire_team *team)
 {
-    const struct quire_model *base = s->ctx->model->base;
-    const size_t width = base->config->hidden_size;
-    qr_packed_unpack_row(base->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], in);
-    base->kernels->scale(in, base->config->embedding_scale, width);
-    memcpy(in + width, s->args->previous_hidden + r * width, width * sizeof *in);
+    struct quire_context *ctx = s->ctx;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = ctx->model->config->hidden_size;
+    const struct qr_projection out = { w, NULL, ctx->sub, QR_NO_ADAPTER_SITE };
+    struct qr_act act;
+    qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
+    qr_project(s, &act, &out, 1, team);
+    quire_team_barrier(team);
+    memcpy(t.x + t.begin * width, ctx->sub + t.begin * width,
+           (t.end - t.begin) * width * sizeof *t.x);
 }
 
-void qr_mtp_input(const struct qr_step *s, const struct quire_team *team)
+/* A layer behind the model: x, the embedding, becomes proj([norm(x); norm(h)]). */
+static void layer_input(const struct qr_step *s, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const size_t width = c->hidden_size;
     const struct qr_thread_state t = qr_thread_state(s, team);
-    const struct qr_packed *w = ctx->model->layers[0].mat[QR_W_MTP_PROJ];
-    const struct qr_projection out = { w, NULL, ctx->sub, QR_NO_ADAPTER_SITE };
-    struct qr_act act;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
-        float *in = ctx->block_in + r * w->k;
-        if (c->mtp.base_size) {
-            put_base(s, r, in);
-            continue;
-        }
+        float *in = ctx->block_in + r * 2 * width;
         put(s, QR_W_MTP_EMBD_NORM, t.x + r * width, in + (c->mtp.hidden_first ? width : 0));
         put(s, QR_W_MTP_HIDDEN_NORM, s->args->previous_hidden + r * width,
             in + (c->mtp.hidden_first ? 0 : width));
     }
     quire_team_barrier(team);
-    qr_convert_input(s, &act, &w, 1, ctx->block_in, s->n_tokens, team);
-    qr_project(s, &act, &out, 1, team);
+    project(s, ctx->model->layers[0].mat[QR_W_MTP_PROJ], ctx->block_in, team);
+}
+
+/* x = proj([e; h]), with the embedding of the model. */
+static void shared_kv_input(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct quire_model *base = ctx->model->base;
+    const size_t width = base->config->hidden_size;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *in = ctx->block_in + r * 2 * width;
+        qr_packed_unpack_row(base->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], in);
+        base->kernels->scale(in, base->config->embedding_scale, width);
+        memcpy(in + width, s->args->previous_hidden + r * width, width * sizeof *in);
+    }
     quire_team_barrier(team);
-    memcpy(t.x + t.begin * width, ctx->sub + t.begin * width,
-           (t.end - t.begin) * width * sizeof *t.x);
+    project(s, ctx->model->layers[0].mat[QR_W_MTP_PROJ], ctx->block_in, team);
+}
+
+/* x = g; block_in = [norm(e); norm(g)], which attention reads. Ends with a barrier. */
+static void features_input(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct quire_model *m = ctx->model;
+    const size_t width = m->config->hidden_size;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const float *own = s->args->own_hidden;
+    size_t begin, end;
+    if (own)
+        memcpy(t.x + t.begin * width, own + t.begin * width,
+               (t.end - t.begin) * width * sizeof *own);
+    else
+        project(s, m->layers[0].mat[QR_W_MTP_PROJ], s->args->previous_hidden, team);
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        float *in = ctx->block_in + r * 2 * width;
+        /* `in` holds the embedding only until its norm is in the same place */
+        qr_packed_unpack_row(m->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], in);
+        qr_norm_vector(s, m->layers[0].vec[QR_W_MTP_EMBD_NORM], in, width);
+        put(s, QR_W_MTP_HIDDEN_NORM, t.x + r * width, in + width);
+    }
+    quire_team_barrier(team);
+    for (size_t r = t.begin; m->config->mtp.norm_residual && r < t.end; r++)
+        memcpy(t.x + r * width, ctx->block_in + (2 * r + 1) * width, width * sizeof *t.x);
+}
+
+void qr_mtp_input(const struct qr_step *s, const struct quire_team *team)
+{
+    switch (s->ctx->model->config->mtp.kind) {
+    case QR_MTP_SHARED_KV:
+        shared_kv_input(s, team);
+        break;
+    case QR_MTP_FEATURES:
+        features_input(s, team);
+        break;
+    default:
+        layer_input(s, team);
+    }
 }
 
 void qr_mtp_output(const struct qr_step *s, const struct quire_team *team)
@@ -73,10 +130,17 @@ void qr_mtp_output(const struct qr_step *s, const struct quire_team *team)
     const struct quire_context *ctx = s->ctx;
     const struct qr_packed *w = ctx->model->global.mat[QR_W_MTP_POST];
     const struct qr_projection out = { w, NULL, s->args->last_hidden, QR_NO_ADAPTER_SITE };
+    const float *x = qr_thread_state(s, team).x;
+    const size_t width = ctx->model->config->hidden_size;
     struct qr_act act;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    qr_final_norm_rows(s, ctx->sub, qr_thread_state(s, team).x, begin, end);
+    if (!w) {
+        memcpy(s->args->last_hidden + begin * width, x + begin * width,
+               (end - begin) * width * sizeof *x);
+        return;
+    }
+    qr_final_norm_rows(s, ctx->sub, x, begin, end);
     quire_team_barrier(team);
     qr_convert_input(s, &act, &w, 1, ctx->sub, s->n_tokens, team);
     qr_project(s, &act, &out, 1, team);

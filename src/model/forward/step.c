@@ -65,6 +65,34 @@ quire_status qr_step_plan_create(struct quire_context *ctx, struct quire_error *
     return QUIRE_OK;
 }
 
+/* What heads of multi-token prediction read, and what other models store for them. */
+static quire_status check_hidden(const struct quire_model *m, const struct quire_forward_args *a,
+                                 struct quire_error *err)
+{
+    const struct qr_model_config *c = m->config;
+    const bool own = a->own_hidden && c->mtp.kind == QR_MTP_FEATURES;
+    if (a->own_hidden && (!own || a->previous_hidden))
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.own_hidden is not NULL%s",
+                       own ? ", and neither is previous_hidden" : ": for heads with features only");
+    if (!own && !a->previous_hidden != !c->mtp.kind)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.previous_hidden is %s",
+                       a->previous_hidden ? "for heads of multi-token prediction only: not NULL"
+                                          : "NULL: the model is a head of multi-token prediction");
+    if (!a->features != !a->n_features || !a->feature_layers != !a->n_features)
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "args.n_features is %u, but features or feature_layers is %sNULL",
+                       a->n_features, a->n_features ? "" : "not ");
+    if (a->n_features && (c->altup.n_streams || c->hyper.n_streams))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.features: '%s' has several residual streams",
+                       c->arch);
+    for (uint32_t i = 0; i < a->n_features; i++)
+        if (a->feature_layers[i] >= c->n_layers)
+            return qr_fail(err, QUIRE_E_RANGE,
+                           "args.feature_layers[%u] is %u, the model has %u layers", i,
+                           a->feature_layers[i], c->n_layers);
+    return QUIRE_OK;
+}
+
 static quire_status check_shape(const struct quire_context *ctx, const struct quire_forward_args *a,
                                 struct quire_error *err)
 {
@@ -81,10 +109,7 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
     if (a->reserved || a->reserved2)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved%s is not 0",
                        a->reserved ? "" : "2");
-    if (!a->previous_hidden != !ctx->model->config->mtp.in_use)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.previous_hidden is %s",
-                       a->previous_hidden ? "for heads of multi-token prediction only: not NULL"
-                                          : "NULL: the model is a head of multi-token prediction");
+    QR_TRY(check_hidden(ctx->model, a, err));
     if (a->n_threads > thread_count(ctx))
         return qr_fail(err, QUIRE_E_LIMIT, "args.n_threads is %u, the context has %u threads",
                        a->n_threads, thread_count(ctx));
@@ -137,7 +162,7 @@ void qr_step_place_rows(const struct qr_step *s)
     const struct quire_attention_batch *b = s->args->batch;
     QR_INVARIANT(!b->tree_mask || s->plan); /* check_rows */
     const uint32_t *depths = b->tree_mask ? s->plan->depths : NULL;
-    const uint32_t ahead = ctx->model->config->mtp.base_size != 0; /* see qr_mtp_config */
+    const uint32_t ahead = ctx->model->config->mtp.kind == QR_MTP_SHARED_KV; /* qr_mtp_kind */
     for (uint32_t i = 0; i < b->n_seqs; i++) {
         const int32_t begin = b->query_start_loc[i], end = b->query_start_loc[i + 1];
         const uint32_t first = (uint32_t)(b->seq_lens[i] - (end - begin));
@@ -165,7 +190,7 @@ quire_status qr_step_check_tokens(const struct qr_step *s, struct quire_error *e
                        c->ple.dim          ? "embeddings per layer"
                        : c->ngram.size     ? "embeddings of n-grams"
                        : c->embedding_size ? "embeddings of another size"
-                       : c->mtp.base_size  ? "embeddings of its model"
+                       : c->mtp.kind       ? "embeddings of its model"
                                            : "experts by token");
     for (uint32_t r = 0; (a->token_ids || !a->embeddings) && r < s->n_tokens; r++) {
         if (a->embedding_rows && a->embedding_rows[r])
@@ -215,7 +240,8 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
 {
     const struct quire_attention_batch *b = s->args->batch;
     for (uint32_t g = 0; g < b->n_groups; g++) {
-        if ((int32_t)g == s->ctx->model->cross_group || s->ctx->model->config->mtp.base_size)
+        if ((int32_t)g == s->ctx->model->cross_group ||
+            s->ctx->model->config->mtp.kind == QR_MTP_SHARED_KV)
             continue; /* steps only read it */
         if (!b->groups[g].slot_mapping)
             return qr_fail(err, QUIRE_E_INVALID_ARG, "batch.groups[%u].slot_mapping is NULL", g);

@@ -123,11 +123,12 @@ struct qr_hyper_buffers {
     float *ngrams;  /* [ngram dim]; NULL without */
 };
 
-/* Buffers of an output matrix with clusters of rows (cluster_head.h); all NULL in other models. */
-struct qr_cluster_buffers {
-    float *scores;    /* [max_logits][clusters] */
-    uint32_t *chosen; /* [max_logits][top clusters] */
-    float *logits;    /* [max_logits][top clusters][stride] */
+/* Buffers of an output matrix for a part of the tokens (partial_head.h); all NULL in other
+ * models. */
+struct qr_partial_head_buffers {
+    float *scores;    /* [max_logits][clusters]; NULL without clusters */
+    uint32_t *chosen; /* [max_logits][top clusters]; NULL without clusters */
+    float *logits; /* [max_logits][top clusters][stride], without clusters [max_logits][stride] */
     size_t stride;
 };
 
@@ -263,12 +264,12 @@ struct quire_context {
     struct qr_altup_buffers altup;
     struct qr_hyper_buffers hyper;
     struct qr_compress_buffers compress;
-    struct qr_cluster_buffers clusters;
+    struct qr_partial_head_buffers partial_head;
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */
     float *embedding;  /* [hidden] embeddings, which shared blocks read; NULL without blocks */
-    float *block_in;   /* input of a shared block, [2 hidden], or of an MTP head, [2 base size] */
+    float *block_in;   /* input of a shared block, [2 hidden], or of an MTP head (mtp_input.h) */
     float *head_in;    /* [max_logits][hidden] input of the LM head */
     float *head_mid;   /* [max_logits][hidden] output of a head's dense layer; NULL without heads */
     uint32_t *all_rows;               /* [max_logits] 0, 1, 2, ... for encoders, else NULL */

@@ -7,10 +7,16 @@
 
 enum { CHUNK = 512 }; /* numbers that are read at a time */
 
-/* Reads n numbers from number `first` on; false through *bad for one that is not below `limit`. */
+/* What the numbers of a table may be. */
+struct number_rule {
+    uint32_t limit;
+    bool offset; /* the number of an element is added to it */
+};
+
+/* Reads n numbers from number `first` on; *bad: there is one that is not below the limit. */
 static quire_status read_numbers(const struct quire_model *m, const struct qr_weight *w,
-                                 uint64_t first, size_t n, bool wide, uint32_t limit, uint32_t *out,
-                                 bool *bad, struct quire_error *err)
+                                 uint64_t first, size_t n, bool wide, struct number_rule rule,
+                                 uint32_t *out, bool *bad, struct quire_error *err)
 {
     const size_t size = wide ? sizeof(int64_t) : sizeof(int32_t);
     uint8_t raw[CHUNK * sizeof(int64_t)];
@@ -24,7 +30,9 @@ static quire_status read_numbers(const struct quire_model *m, const struct qr_we
             memcpy(&narrow, raw + i * size, size);
             v = narrow;
         }
-        *bad = *bad || v < 0 || v >= limit;
+        if (rule.offset && v < rule.limit)
+            v += (int64_t)(first + i);
+        *bad = *bad || v < 0 || v >= rule.limit;
         out[i] = *bad ? 0 : (uint32_t)v;
     }
     return QUIRE_OK;
@@ -39,9 +47,9 @@ static bool has_twice(const uint32_t *experts, uint64_t n)
     return false;
 }
 
-/* Reads a table of numbers below `limit`; *bad: there is another one. */
-static quire_status read_table(struct quire_model *m, const struct qr_weight *w, uint32_t limit,
-                               uint32_t **out, bool *bad, struct quire_error *err)
+static quire_status read_table(struct quire_model *m, const struct qr_weight *w,
+                               struct number_rule rule, uint32_t **out, bool *bad,
+                               struct quire_error *err)
 {
     struct qr_source_tensor t;
     qr_weights_source_tensor(m->weights, w->tensor, &t);
@@ -55,7 +63,7 @@ static quire_status read_table(struct quire_model *m, const struct qr_weight *w,
     if (!table)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for %.80s", t.name);
     for (uint64_t at = 0; at < n && !*bad; at += CHUNK)
-        QR_TRY(read_numbers(m, w, at, n - at < CHUNK ? (size_t)(n - at) : CHUNK, wide, limit,
+        QR_TRY(read_numbers(m, w, at, n - at < CHUNK ? (size_t)(n - at) : CHUNK, wide, rule,
                             table + at, bad, err));
     m->weight_bytes += n * sizeof *table;
     *out = table;
@@ -76,7 +84,7 @@ quire_status qr_router_table_load(struct quire_model *m, const struct qr_weight 
     const uint32_t n_experts = m->config->moe.n_experts;
     uint32_t *table;
     bool bad = false;
-    QR_TRY(read_table(m, w, n_experts, &table, &bad, err));
+    QR_TRY(read_table(m, w, (struct number_rule){ n_experts, false }, &table, &bad, err));
     for (uint64_t r = 0; r < w->n_rows && !bad; r++)
         bad = has_twice(table + r * w->n_cols, w->n_cols);
     *out = table;
@@ -88,17 +96,18 @@ quire_status qr_token_order_load(struct quire_model *m, const struct qr_weight *
                                  const uint32_t **out, struct quire_error *err)
 {
     const uint32_t n = m->config->vocab_size;
+    const struct number_rule rule = { n, m->config->mtp.order_is_offset };
     uint32_t *table;
     bool bad = false;
-    QR_TRY(read_table(m, w, n, &table, &bad, err));
+    QR_TRY(read_table(m, w, rule, &table, &bad, err));
     uint8_t *seen = qr_calloc(m->allocator, n, 1);
     if (!seen)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for an order of %u tokens", n);
-    for (uint32_t i = 0; i < n && !bad; i++) {
+    for (uint64_t i = 0; i < w->n_cols && !bad; i++) {
         bad = seen[table[i]];
         seen[table[i]] = 1;
     }
     qr_free(m->allocator, seen, n, 1);
     *out = table;
-    return bad ? bad_table(m, w, "every token once, of", n, err) : QUIRE_OK;
+    return bad ? bad_table(m, w, "different tokens, of", n, err) : QUIRE_OK;
 }

@@ -9,8 +9,8 @@
 quire_status qr_router_table_load(struct quire_model *m, const struct qr_weight *w,
                                   const uint32_t **out, struct quire_error *err);
 
-/* Reads a table [vocab] of I64 or I32 into m->vectors. QUIRE_E_FORMAT: it does not list every token
- * once; QUIRE_E_UNSUPPORTED: another type. */
+/* Reads a table of I64 or I32, the tokens of the rows of an output matrix, into m->vectors.
+ * QUIRE_E_FORMAT: they are not different tokens; QUIRE_E_UNSUPPORTED: another type. */
 quire_status qr_token_order_load(struct quire_model *m, const struct qr_weight *w,
                                  const uint32_t **out, struct quire_error *err);
 

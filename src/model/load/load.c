@@ -81,8 +81,8 @@ static quire_status read_rows(const struct load *l, const struct pack_job *job, 
                               uint64_t n, uint8_t *out, struct quire_error *err)
 {
     const struct quire_model *m = l->model;
-    const uint32_t *order = job->target == qr_model_head(m) ? m->token_order : NULL;
-    if (!order)
+    const uint32_t *order = m->token_order;
+    if (!m->config->mtp.n_clusters || job->target != qr_model_head(m))
         return qr_weights_read_rows(m->weights, &job->source, row0, n, out, err);
     for (uint64_t i = 0; i < n; i++)
         QR_TRY(qr_weights_read_rows(m->weights, &job->source, order[row0 + i], 1,

@@ -90,7 +90,8 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
 {
     const uint64_t q = (uint64_t)l->n_heads * l->head_dim,
                    k = (uint64_t)l->n_kv_heads * l->head_dim;
-    const bool block = l->mixer == QR_MIXER_SHARED_BLOCK;
+    /* attention reads two vectors */
+    const bool block = l->mixer == QR_MIXER_SHARED_BLOCK || c->mtp.kind == QR_MTP_FEATURES;
     switch ((enum qr_role_extent)e) {
     case NONE:
         return 0;
@@ -176,11 +177,13 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
     case BLOCK_IN:
         return 2 * (uint64_t)c->hidden_size;
     case MTP_IN:
-        return 2 * (uint64_t)qr_mtp_base_size(c);
+        return c->mtp.kind == QR_MTP_FEATURES ? qr_mtp_input_size(c) : 2 * qr_mtp_input_size(c);
     case BASE:
         return c->mtp.base_size;
     case CLUSTERS:
         return c->mtp.n_clusters;
+    case OUTPUTS:
+        return c->mtp.n_outputs ? c->mtp.n_outputs : c->vocab_size;
     case LOW_RANK:
         return c->shared_block.rank;
     case Q_RANK:

@@ -39,6 +39,7 @@ enum qr_role_extent {
     MTP_IN,
     BASE,
     CLUSTERS,
+    OUTPUTS,
     LOW_RANK,
     Q_RANK,
     KV_RANK,

@@ -360,7 +360,7 @@ static bool is_known_to_mtp(const struct qr_weights *w, const char *name)
  * ignore the tensors of heads only where they load none. */
 static bool is_elsewhere(const struct qr_weights *w, const char *name)
 {
-    if (w->config.mtp.in_use && !w->config.mtp.base_size)
+    if (w->config.mtp.kind == QR_MTP_LAYER)
         return is_known_to_mtp(w, name);
     return in_list(w->arch->ignored_tensors, name) || is_mtp(w, name);
 }
@@ -471,8 +471,7 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
     qr_tensor_choose_prefix(w);
     qr_tensor_detect(w);
     mark_shared_kv(w, used);
-    quire_status s =
-        w->config.mtp.in_use && !w->config.mtp.base_size ? check_mtp(w, err) : QUIRE_OK;
+    quire_status s = w->config.mtp.kind == QR_MTP_LAYER ? check_mtp(w, err) : QUIRE_OK;
     if (s == QUIRE_OK)
         s = map_all_roles(w, used, err);
     if (s == QUIRE_OK && w->gguf)

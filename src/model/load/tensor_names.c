@@ -32,7 +32,8 @@ static void apply_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
 static void apply_mtp_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
 {
     static const char layers[] = "model.layers.";
-    const char *prefix = w->config.mtp.in_use && !w->gguf ? w->arch->hf_mtp_layers : NULL;
+    const char *prefix =
+        w->config.mtp.kind == QR_MTP_LAYER && !w->gguf ? w->arch->hf_mtp_layers : NULL;
     char plain[QR_NAME_MAX];
     if (!prefix || strncmp(name, layers, sizeof layers - 1) != 0)
         return;
@@ -83,7 +84,7 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
     } else {
         layer = qr_loop_layer(&w->config, layer);
     }
-    const struct qr_name_rule *r = w->config.mtp.in_use && !w->config.mtp.base_size
+    const struct qr_name_rule *r = w->config.mtp.kind == QR_MTP_LAYER
                                        ? mtp_rule(w, role, nth, name)
                                        : qr_arch_name(own, common, role, layer, nth, name);
     if (r && qr_role_in_block(&w->config, role, layer))

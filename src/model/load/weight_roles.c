@@ -8,7 +8,7 @@ static const struct {
     uint8_t rows, cols; /* rows NONE: a vector */
 } roles[QR_W_N_ROLES] = {
     [QR_W_TOKEN_EMBD] = { "token_embd", VOCAB, EMBEDDING },
-    [QR_W_OUTPUT] = { "output", VOCAB, HIDDEN },
+    [QR_W_OUTPUT] = { "output", OUTPUTS, HIDDEN },
     [QR_W_OUTPUT_BIAS] = { "output_bias", NONE, VOCAB },
     [QR_W_OUTPUT_NORM] = { "output_norm", NONE, HIDDEN },
     [QR_W_OUTPUT_NORM_BIAS] = { "output_norm_bias", NONE, HIDDEN },
@@ -60,7 +60,7 @@ static const struct {
     [QR_W_HYPER_OUT_SCALE] = { "hyper_out_scale", NONE, ONE },
     [QR_W_MTP_POST] = { "mtp_post", BASE, HIDDEN },
     [QR_W_MTP_CENTROIDS] = { "mtp_centroids", CLUSTERS, HIDDEN },
-    [QR_W_MTP_ORDER] = { "mtp_order", NONE, VOCAB },
+    [QR_W_MTP_ORDER] = { "mtp_order", NONE, OUTPUTS },
     [QR_W_ATTN_NORM] = { "attn_norm", NONE, HIDDEN },
     [QR_W_ATTN_NORM_BIAS] = { "attn_norm_bias", NONE, HIDDEN },
     [QR_W_ATTN_Q] = { "attn_q", Q_ROWS, Q_COLS },

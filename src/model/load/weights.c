@@ -198,7 +198,7 @@ static quire_status open_source(struct qr_weights *w, const struct qr_weights_pa
 {
     QR_TRY(p->path && qr_path_is_dir(p->path) ? open_folder(w, p, err) : open_gguf(w, p, err));
     w->arch = qr_arch_by_name(w->config.arch);
-    if (p->mtp && !w->config.mtp.in_use) /* else all of the file is a head */
+    if (p->mtp && !w->config.mtp.kind) /* else all of the file is a head */
         QR_TRY(qr_model_config_select_mtp(&w->config, w->arch, w->gguf != NULL, err));
     w->config.mla.expand = p->expand_latent && w->config.mla.kv_lora_rank;
     const struct qr_unknown_policy policy = unknown_policy(p);

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cluster_head.c - logits of an output matrix whose rows are in clusters: each row of the step
- * chooses the clusters whose centroids fit best, and computes the logits of their tokens only. */
-#include "model/forward/cluster_head.h"
+/* partial_head.c - logits of an output matrix that has rows for some tokens only, or whose rows are
+ * in clusters: then each row of the step chooses the clusters whose centroids fit best, and
+ * computes the logits of their tokens. */
+#include "model/forward/partial_head.h"
 #include "base/checked.h"
 #include "base/threads.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
 #include <math.h>
 
-void qr_cluster_reserve(const struct quire_model *model, struct quire_context *ctx,
-                        struct qr_bump *buffers)
+void qr_partial_head_reserve(const struct quire_model *model, struct quire_context *ctx,
+                             struct qr_bump *buffers)
 {
     const struct qr_model_config *c = model->config;
-    struct qr_cluster_buffers *b = &ctx->clusters;
-    if (!c->mtp.n_clusters)
-        return;
-    const size_t rows = ctx->max_logits, size = c->vocab_size / c->mtp.n_clusters;
+    struct qr_partial_head_buffers *b = &ctx->partial_head;
+    const size_t rows = ctx->max_logits;
     size_t scores, chosen, logits;
+    if (!model->token_order)
+        return;
+    if (!c->mtp.n_clusters) {
+        b->stride = qr_model_head(model)->n;
+        if (qr_mul_size(rows, b->stride, &logits))
+            b->logits = qr_bump_alloc(buffers, logits, sizeof *b->logits);
+        else
+            buffers->overflow = true;
+        return;
+    }
     /* blocks are whole panels, which may reach beyond both ends of a cluster */
-    b->stride = size + 2 * qr_model_head(model)->panel_rows;
+    b->stride = c->vocab_size / c->mtp.n_clusters + 2 * qr_model_head(model)->panel_rows;
     if (!qr_mul_size(rows, c->mtp.n_clusters, &scores) ||
         !qr_mul_size(rows, c->mtp.top_clusters, &chosen) ||
         !qr_mul_size(chosen, b->stride, &logits)) {
@@ -44,26 +53,31 @@ static void choose(const float *scores, uint32_t n, uint32_t top, uint32_t *chos
     }
 }
 
+/* Sets the logits of rows [begin, end) to -inf. */
+static void exclude_all(const struct qr_step *s, size_t begin, size_t end)
+{
+    const size_t vocab = s->ctx->model->config->vocab_size;
+    for (size_t i = begin * vocab; i < end * vocab; i++)
+        s->args->logits[i] = -INFINITY;
+}
+
 /* Chooses the clusters of all rows. Ends with a barrier. */
 static void choose_all(const struct qr_step *s, const float *src, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_mtp_config *mtp = &ctx->model->config->mtp;
     const struct qr_packed *w = ctx->model->global.mat[QR_W_MTP_CENTROIDS];
-    const struct qr_projection p = { w, NULL, ctx->clusters.scores, QR_NO_ADAPTER_SITE };
-    const size_t vocab = ctx->model->config->vocab_size;
+    const struct qr_projection p = { w, NULL, ctx->partial_head.scores, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     size_t begin, end;
     qr_convert_input(s, &act, &w, 1, src, s->n_logits, team);
     qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
     qr_team_range(team, s->n_logits, 1, &begin, &end);
-    for (size_t r = begin; r < end; r++) {
-        choose(ctx->clusters.scores + r * mtp->n_clusters, mtp->n_clusters, mtp->top_clusters,
-               ctx->clusters.chosen + r * mtp->top_clusters);
-        for (size_t i = 0; i < vocab; i++)
-            s->args->logits[r * vocab + i] = -INFINITY;
-    }
+    for (size_t r = begin; r < end; r++)
+        choose(ctx->partial_head.scores + r * mtp->n_clusters, mtp->n_clusters, mtp->top_clusters,
+               ctx->partial_head.chosen + r * mtp->top_clusters);
+    exclude_all(s, begin, end);
     quire_team_barrier(team);
 }
 
@@ -76,15 +90,15 @@ static void run_cluster(const struct qr_step *s, const struct qr_act *act, size_
     const struct qr_model_config *c = m->config;
     const struct qr_packed *head = qr_model_head(m);
     const size_t row = unit / c->mtp.top_clusters, size = c->vocab_size / c->mtp.n_clusters,
-                 first = ctx->clusters.chosen[unit] * size, panel = head->panel_rows,
+                 first = ctx->partial_head.chosen[unit] * size, panel = head->panel_rows,
                  begin = first / panel * panel, panels = (first + size - begin + panel - 1) / panel,
                  end = begin + panels * panel < head->n ? begin + panels * panel : head->n;
     const struct qr_linear_block b = { begin, end, row, row + 1 };
-    float *out = ctx->clusters.logits + unit * ctx->clusters.stride;
+    float *out = ctx->partial_head.logits + unit * ctx->partial_head.stride;
     const struct qr_linear_args args = { .w = head,
                                          .x = act,
                                          .out = out,
-                                         .out_stride = ctx->clusters.stride,
+                                         .out_stride = ctx->partial_head.stride,
                                          .compute = m->compute,
                                          .unpacked = qr_thread_unpacked(s, team) };
     qr_linear_run_block(&args, &b, m->kernels);
@@ -94,8 +108,33 @@ static void run_cluster(const struct qr_step *s, const struct qr_act *act, size_
         s->args->logits[row * c->vocab_size + m->token_order[j]] = out[j - begin];
 }
 
-void qr_cluster_head(const struct qr_step *s, const float *src, const struct quire_team *team)
+/* A matrix with rows for some tokens only. */
+static void run_rows(const struct qr_step *s, const float *src, const struct quire_team *team)
 {
+    const struct quire_context *ctx = s->ctx;
+    const struct quire_model *m = ctx->model;
+    const struct qr_packed *head = qr_model_head(m);
+    const struct qr_projection p = { head, NULL, ctx->partial_head.logits, QR_NO_ADAPTER_SITE };
+    const size_t vocab = m->config->vocab_size;
+    struct qr_act act;
+    size_t begin, end;
+    qr_convert_input(s, &act, &head, 1, src, s->n_logits, team);
+    qr_project(s, &act, &p, 1, team);
+    quire_team_barrier(team);
+    qr_team_range(team, s->n_logits, 1, &begin, &end);
+    exclude_all(s, begin, end);
+    for (size_t r = begin; r < end; r++)
+        for (size_t j = 0; j < head->n; j++)
+            s->args->logits[r * vocab + m->token_order[j]] =
+                ctx->partial_head.logits[r * head->n + j];
+}
+
+void qr_partial_head(const struct qr_step *s, const float *src, const struct quire_team *team)
+{
+    if (!s->ctx->model->config->mtp.n_clusters) {
+        run_rows(s, src, team);
+        return;
+    }
     const struct qr_packed *head = qr_model_head(s->ctx->model);
     const size_t n = (size_t)s->n_logits * s->ctx->model->config->mtp.top_clusters;
     struct qr_act act;
