@@ -67,8 +67,7 @@ static uint64_t token_weight_bytes(const struct quire_model *m)
     if (!m->base)
         return m->weight_bytes - lookup_bytes(m);
     const uint64_t head = qr_model_head(m)->bytes;
-    const bool own_table =
-        m->global.mat[QR_W_TOKEN_EMBD] != m->base->global.mat[QR_W_TOKEN_EMBD];
+    const bool own_table = m->global.mat[QR_W_TOKEN_EMBD] != m->base->global.mat[QR_W_TOKEN_EMBD];
     if (mtp->kind == QR_MTP_LAYER)
         return m->weight_bytes + head;
     if (mtp->n_clusters)

@@ -80,6 +80,9 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
     say(t, "v norm %d layer scale %d ple %u %u beside dense %d router norm %d expert scale %d\n",
         c->v_norm, c->layer_scale, c->ple.dim, c->ple.vocab_size, c->moe.beside_dense,
         c->moe.router_norm, c->moe.expert_scale);
+    if (c->moe.adjugate_group)
+        say(t, "adjugate %u %u %.9g\n", c->moe.adjugate_group, c->moe.adjugate_ffn_size,
+            (double)c->moe.adjugate_scale);
     say(t, "altup %u %u %.9g %d laurel %u\n", c->altup.n_streams, c->altup.active,
         (double)c->altup.coef_clip, c->altup.correct_scale, c->laurel_rank);
     say(t, "sinkhorn %u %.9g limit %.9g outputs %u x %u\n", c->hyper.iterations,

@@ -2,6 +2,7 @@
 /* test_published_keys.h - keys of config.json of published models, by model_type. */
 #ifndef QR_TEST_PUBLISHED_KEYS_H
 #define QR_TEST_PUBLISHED_KEYS_H
+#include "test_published_keys_experts.h"
 
 /* Keys of published models: names and values that matter, without sizes, token ids and names of
  * writers, which TODAY repeats. */
@@ -433,6 +434,7 @@ static const struct {
                  "\"dim_head\":16,\"embedding_init_range\":0.02,\"kwargs\":{"
                  "\"classifier_init_range\":0.02,\"trust_remote_code\":true},"
                  "\"norm_eps\":1e-05" },
+    PUBLISHED_EXPERTS,
 };
 
 #endif

@@ -69,6 +69,7 @@
     X(granitemoe)                                                                                  \
     X(granitemoe_swa)                                                                              \
     X(granitemoehybrid)                                                                            \
+    X(grovemoe)                                                                                    \
     X(gte)                                                                                         \
     X(helium)                                                                                      \
     X(hunyuan_v1_dense)                                                                            \

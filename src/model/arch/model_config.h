@@ -227,6 +227,12 @@ struct qr_moe_config {
     /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
+    /* Adjugate experts (arXiv 2508.07785): so many neighbouring experts share one, which runs once
+     * for a token if any of them is selected; its weight is the sum of theirs times a scale. 0:
+     * none */
+    uint32_t adjugate_group;
+    uint32_t adjugate_ffn_size;
+    float adjugate_scale;
     /* the experts read in(x) with so many elements, and their weighted sum passes out(); the router
      * and the shared experts read x; 0: all read x */
     uint32_t latent_size;

@@ -259,6 +259,9 @@ enum qr_weight_role {
     QR_W_EXPERT_UP_BIAS,
     QR_W_EXPERT_DOWN, /* stack of [hidden or latent][expert ffn] */
     QR_W_EXPERT_DOWN_BIAS,
+    QR_W_ADJUGATE_GATE, /* stacks as of experts, one matrix per group of experts: qr_moe_config */
+    QR_W_ADJUGATE_UP,
+    QR_W_ADJUGATE_DOWN,
     QR_W_EXPERT_LATENT_IN,  /* [latent][hidden]: what the experts read, see qr_moe_config */
     QR_W_EXPERT_LATENT_OUT, /* [hidden][latent], of their weighted sum */
     QR_W_EXPERT_SUM_BIAS,   /* [hidden], added to the weighted sum of the experts */

@@ -53,6 +53,12 @@ static inline bool qr_layer_has_dense(const struct qr_model_config *cfg,
     return !l->no_ffn && (!l->moe || l->shortcut || cfg->moe.beside_dense);
 }
 
+/* Number of adjugate experts of an MoE layer. */
+static inline uint32_t qr_adjugate_count(const struct qr_moe_config *m)
+{
+    return m->adjugate_group ? m->n_experts / m->adjugate_group : 0;
+}
+
 /* The block of a layer. */
 static inline enum qr_block_kind qr_layer_block(const struct qr_model_config *cfg,
                                                 const struct qr_layer_config *l)

@@ -31,6 +31,21 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* Groups of experts that share an adjugate expert; the reference implementation fixes the values
+ * that converters store. */
+static quire_status read_adjugate(const struct qr_gguf_source *s)
+{
+    struct qr_moe_config *m = &s->cfg->moe;
+    if (!m->adjugate_group)
+        return QUIRE_OK;
+    QR_TRY(qr_gguf_source_u32_or(s, "experts_per_group", m->adjugate_group, &m->adjugate_group));
+    QR_TRY(qr_gguf_source_u32_or(s, "expert_chunk_feed_forward_length", m->adjugate_ffn_size,
+                                 &m->adjugate_ffn_size));
+    if (m->adjugate_group == 0)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s.experts_per_group is 0", s->prefix);
+    return qr_gguf_source_f32_or(s, "expert_group_scale", m->adjugate_scale, &m->adjugate_scale);
+}
+
 static quire_status read_routing(const struct qr_gguf_source *s)
 {
     struct qr_moe_config *m = &s->cfg->moe;
@@ -95,6 +110,7 @@ quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
                        "%s.expert_count is %u, but family %s has no experts", s->prefix,
                        cfg->moe.n_experts, s->arch->name);
     QR_TRY(read_sizes(s));
+    QR_TRY(read_adjugate(s));
     QR_TRY(read_routing(s));
     uint32_t first = 0;
     bool any = false, corrected = false;

@@ -407,6 +407,21 @@ static quire_status check_numbers(const struct qr_model_config *c, struct quire_
     return f64_in_range("maximum ALiBi bias", (double)c->alibi_max_bias, 0, 1e6, err);
 }
 
+/* Experts that share adjugate experts. */
+static quire_status check_adjugate(const struct qr_moe_config *m, struct quire_error *err)
+{
+    if (!m->adjugate_group)
+        return QUIRE_OK;
+    QR_TRY(in_range("number of experts per adjugate expert", m->adjugate_group, 2,
+                    QR_CONFIG_MAX_EXPERTS, err));
+    QR_TRY(in_range("adjugate feed-forward size", m->adjugate_ffn_size, 1, QR_CONFIG_MAX_FFN, err));
+    if (m->n_experts % m->adjugate_group != 0)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u experts, of which each %u share an adjugate expert",
+                       m->n_experts, m->adjugate_group);
+    return f64_in_range("scale of adjugate experts", (double)m->adjugate_scale, -1e6, 1e6, err);
+}
+
 static quire_status check_moe(const struct qr_model_config *c, struct quire_error *err)
 {
     const struct qr_moe_config *m = &c->moe;
@@ -437,6 +452,7 @@ static quire_status check_moe(const struct qr_model_config *c, struct quire_erro
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: %u experts used, but %u of %u groups hold fewer", m->top_k,
                        m->topk_groups, m->n_groups);
+    QR_TRY(check_adjugate(m, err));
     QR_TRY(f64_in_range("router soft cap", (double)m->logit_softcap, 0, 1e6, err));
     QR_TRY(f64_in_range("router jitter", (double)m->sparsemixer_margin / 2, 0, 1, err));
     return f64_in_range("expert weights scale", (double)m->weights_scale, 1e-6, 1e6, err);

@@ -151,10 +151,10 @@ static size_t act_bytes(const struct quire_model *m, size_t layer_rows, size_t h
 static size_t expert_act_bytes(const struct quire_model *m, size_t rows)
 {
     const struct qr_model_config *c = m->config;
-    const size_t widths[] = { qr_expert_width(c), c->moe.ffn_size };
+    const size_t widths[] = { qr_expert_width(c), c->moe.ffn_size, c->moe.adjugate_ffn_size };
     const unsigned sums = sum_forms(m);
     size_t most = 0;
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 3; i++) {
         const size_t bytes = input_bytes(m, rows, widths[i], sums);
         most = bytes > most ? bytes : most;
     }
@@ -181,8 +181,10 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     b->in = take_floats(c, assignments, qr_expert_width(m->config));
     if (moe->latent_size)
         b->latent = take_floats(c, rows, moe->latent_size);
-    b->gate = take_floats(c, assignments, moe->ffn_size);
-    b->up = take_floats(c, assignments, moe->ffn_size);
+    const size_t inner =
+        moe->ffn_size > moe->adjugate_ffn_size ? moe->ffn_size : moe->adjugate_ffn_size;
+    b->gate = take_floats(c, assignments, inner);
+    b->up = take_floats(c, assignments, inner);
     if (moe->router_norm || moe->router_before_mixer)
         b->router_in = take_floats(c, rows, m->config->hidden_size);
     if (moe->router_hidden) {

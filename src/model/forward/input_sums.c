@@ -158,7 +158,9 @@ void qr_input_sums_add_places(const struct qr_step *s, const struct qr_model_lay
     if (!m || team->rank != 0 || !layer->experts[role])
         return;
     const uint32_t *starts = s->ctx->moe.starts;
-    for (uint32_t i = 0; i < s->ctx->model->config->moe.n_experts; i++) {
+    const struct quire_model *model = s->ctx->model;
+    const uint32_t n = qr_role_stack_size(model->config, role, (uint32_t)(layer - model->layers));
+    for (uint32_t i = 0; i < n; i++) {
         struct entry *e = find(m, layer->experts[role][i]);
         if (e->w)
             add_rows(m, e, rows + (size_t)starts[i] * e->w->k, starts[i + 1] - starts[i]);

@@ -12,6 +12,33 @@
 #include <math.h>
 #include <string.h>
 
+/* A kind of experts: the roles of its weights, how many have any, and how many there are. */
+struct expert_kind {
+    enum qr_weight_role gate, gate_bias, up, up_bias, down, down_bias;
+    uint32_t n, n_all;
+};
+
+static struct expert_kind routed_kind(const struct qr_moe_config *m)
+{
+    return (struct expert_kind){
+        QR_W_EXPERT_GATE,  QR_W_EXPERT_GATE_BIAS,
+        QR_W_EXPERT_UP,    QR_W_EXPERT_UP_BIAS,
+        QR_W_EXPERT_DOWN,  QR_W_EXPERT_DOWN_BIAS,
+        .n = m->n_experts, .n_all = m->n_experts + m->n_identity + m->n_zero,
+    };
+}
+
+/* Adjugate experts have no biases: MoE layers have no vector of the role given for them. The one
+ * behind them stands for none. */
+static struct expert_kind adjugate_kind(const struct qr_moe_config *m)
+{
+    const uint32_t n = qr_adjugate_count(m);
+    return (struct expert_kind){
+        QR_W_ADJUGATE_GATE, QR_W_FFN_UP_BIAS, QR_W_ADJUGATE_UP, QR_W_FFN_UP_BIAS,
+        QR_W_ADJUGATE_DOWN, QR_W_FFN_UP_BIAS, .n = n,           .n_all = n + 1,
+    };
+}
+
 static uint32_t layer_index(const struct qr_step *s, const struct qr_model_layer *layer)
 {
     return (uint32_t)(layer - s->ctx->model->layers);
@@ -72,11 +99,10 @@ static void route_rows(const struct qr_step *s, const struct qr_model_layer *lay
 
 /* Counting sort: places of all assignments by expert, within an expert by token; and the list of
  * experts with weights in use. One thread runs it: it is little work. */
-static void sort_assignments(const struct qr_step *s)
+static void sort_assignments(const struct qr_step *s, const struct expert_kind *kind)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
-    const struct qr_moe_config *m = &s->ctx->model->config->moe;
-    const uint32_t n = s->n_tokens * m->top_k, n_experts = m->n_experts + m->n_identity + m->n_zero;
+    const uint32_t n = s->n_tokens * s->ctx->model->config->moe.top_k, n_experts = kind->n_all;
     /* counts, then first places, finally ends, which are the starts of the next experts */
     uint32_t *next = b->starts + 1;
     memset(b->starts, 0, (n_experts + 1) * sizeof *b->starts);
@@ -85,7 +111,7 @@ static void sort_assignments(const struct qr_step *s)
     uint32_t place = 0, n_used = 0;
     for (uint32_t e = 0; e < n_experts; e++) {
         const uint32_t count = next[e];
-        if (count && e < m->n_experts)
+        if (count && e < kind->n)
             b->used[++n_used] = e;
         next[e] = place;
         place += count;
@@ -100,7 +126,7 @@ static void sort_assignments(const struct qr_step *s)
 /* Routes all rows and sorts their assignments. Of few rows one thread does both: that is less work
  * than a barrier. Ends with a barrier. */
 static void assign_experts(const struct qr_step *s, const struct qr_model_layer *layer,
-                           const struct quire_team *team)
+                           const struct expert_kind *kind, const struct quire_team *team)
 {
     enum { FEW_ROWS = 4 };
     const bool few = s->n_tokens <= FEW_ROWS;
@@ -111,7 +137,37 @@ static void assign_experts(const struct qr_step *s, const struct qr_model_layer 
     if (!few)
         quire_team_barrier(team);
     if (team->rank == 0)
-        sort_assignments(s);
+        sort_assignments(s, kind);
+    quire_team_barrier(team);
+}
+
+/* Replaces the experts of the thread's rows by their adjugate experts, those of a row that occur
+ * again by none. Ends with a barrier. */
+static void assign_adjugates(const struct qr_step *s, const struct expert_kind *kind,
+                             const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct qr_moe_config *m = &s->ctx->model->config->moe;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++) {
+        uint32_t *experts = b->experts + r * m->top_k;
+        float *weights = b->weights + r * m->top_k;
+        for (uint32_t i = 0; i < m->top_k; i++) {
+            uint32_t first = 0;
+            experts[i] /= m->adjugate_group;
+            weights[i] *= m->adjugate_scale;
+            while (experts[first] != experts[i])
+                first++;
+            if (first == i)
+                continue;
+            weights[first] += weights[i];
+            experts[i] = kind->n;
+        }
+    }
+    quire_team_barrier(team);
+    if (team->rank == 0)
+        sort_assignments(s, kind);
     quire_team_barrier(team);
 }
 
@@ -140,6 +196,7 @@ static void gather_inputs(const struct qr_step *s, const float *src, const struc
 
 /* A work unit: panels of an expert's outputs for all of its rows. */
 struct expert_panels {
+    const struct expert_kind *kind;
     uint32_t expert;
     size_t first_row, n_rows; /* places */
     size_t panel, n_panels;
@@ -160,8 +217,8 @@ static size_t panels_per_unit(const struct qr_packed *w, size_t n_rows, size_t n
 }
 
 static void for_panels(const struct qr_step *s, const struct qr_model_layer *layer,
-                       enum qr_weight_role role, const struct qr_act *act, panels_fn *run,
-                       const struct quire_team *team)
+                       const struct expert_kind *kind, enum qr_weight_role role,
+                       const struct qr_act *act, panels_fn *run, const struct quire_team *team)
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct qr_packed *w = layer->experts[role][0];
@@ -176,6 +233,7 @@ static void for_panels(const struct qr_step *s, const struct qr_model_layer *lay
         const uint32_t e = used[unit / per_expert];
         const size_t panel = unit % per_expert * width, left = w->n_panels - panel;
         const struct expert_panels p = {
+            .kind = kind,
             .expert = e,
             .first_row = b->starts[e],
             .n_rows = b->starts[e + 1] - b->starts[e],
@@ -208,7 +266,7 @@ static void multiply(const struct qr_step *s, const struct qr_model_layer *layer
         .unpacked = p->unpacked,
     };
     qr_linear_run_block(&args, &b, m->kernels);
-    const struct qr_adapter_site site = { role, layer_index(s, layer), role == QR_W_EXPERT_GATE };
+    const struct qr_adapter_site site = { role, layer_index(s, layer), role == p->kind->gate };
     const struct qr_linear_block places = { b.j0, b.j1, p->first_row, p->first_row + p->n_rows };
     qr_adapter_expert_up(s, &site, p->expert, &places, args.out, w->n);
 }
@@ -219,11 +277,12 @@ static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
 {
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
-    const struct qr_packed *up = layer->experts[QR_W_EXPERT_UP][p->expert];
-    const bool gated = layer->experts[QR_W_EXPERT_GATE] != NULL;
-    multiply(s, layer, QR_W_EXPERT_UP, QR_W_EXPERT_UP_BIAS, act, p, b->up);
+    const struct expert_kind *kind = p->kind;
+    const struct qr_packed *up = layer->experts[kind->up][p->expert];
+    const bool gated = layer->experts[kind->gate] != NULL;
+    multiply(s, layer, kind->up, kind->up_bias, act, p, b->up);
     if (gated)
-        multiply(s, layer, QR_W_EXPERT_GATE, QR_W_EXPERT_GATE_BIAS, act, p, b->gate);
+        multiply(s, layer, kind->gate, kind->gate_bias, act, p, b->gate);
     const size_t column = p->panel * up->panel_rows, most = p->n_panels * up->panel_rows;
     const size_t n = most < up->n - column ? most : up->n - column;
     for (size_t r = p->first_row; r < p->first_row + p->n_rows; r++) {
@@ -238,16 +297,28 @@ static void run_in(const struct qr_step *s, const struct qr_model_layer *layer,
 static void run_out(const struct qr_step *s, const struct qr_model_layer *layer,
                     const struct qr_act *act, const struct expert_panels *p)
 {
-    multiply(s, layer, QR_W_EXPERT_DOWN, QR_W_EXPERT_DOWN_BIAS, act, p, s->ctx->moe.in);
+    multiply(s, layer, p->kind->down, p->kind->down_bias, act, p, s->ctx->moe.in);
 }
 
-/* Weighted sum of each token's experts in rank order, so that its bits do not depend on the batch,
- * plus the bias, if any. Experts that return their input still have it in their places; those that
- * return zero are left out. */
+/* Adds the experts of token r below n_experts in rank order, so that the bits do not depend on the
+ * batch. */
+static void add_weighted(const struct qr_step *s, size_t r, uint32_t n_experts, float *sum)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_moe_config *c = &m->config->moe;
+    const size_t width = qr_expert_width(m->config);
+    for (size_t i = r * c->top_k; i < (r + 1) * c->top_k; i++)
+        if (b->experts[i] < n_experts)
+            m->kernels->axpy(sum, c->weight_on_input ? 1 : b->weights[i],
+                             b->in + b->places[i] * width, width);
+}
+
+/* Weighted sum of each token's experts, plus the bias, if any. Experts that return their input
+ * still have it in their places; those that return zero are left out. */
 static void combine(const struct qr_step *s, const float *bias, float *out,
                     const struct quire_team *team)
 {
-    const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
     const struct qr_moe_config *c = &m->config->moe;
     const size_t width = qr_expert_width(m->config);
@@ -256,10 +327,7 @@ static void combine(const struct qr_step *s, const float *bias, float *out,
     for (size_t r = begin; r < end; r++) {
         float *sum = out + r * width;
         memset(sum, 0, width * sizeof *sum);
-        for (size_t i = r * c->top_k; i < (r + 1) * c->top_k; i++)
-            if (b->experts[i] < c->n_experts + c->n_identity)
-                m->kernels->axpy(sum, c->weight_on_input ? 1 : b->weights[i],
-                                 b->in + b->places[i] * width, width);
+        add_weighted(s, r, c->n_experts + c->n_identity, sum);
         if (bias)
             m->kernels->axpy(sum, 1, bias, width);
     }
@@ -304,6 +372,50 @@ void qr_moe_keep_router_input(const struct qr_step *s, const struct quire_team *
                (t.end - t.begin) * width * sizeof *t.x);
 }
 
+/* Outputs of the assigned experts of a kind, in the places of their inputs. Ends with a barrier. */
+static void run_experts(const struct qr_step *s, uint32_t i, const struct expert_kind *kind,
+                        const float *src, const struct quire_team *team)
+{
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct qr_model_layer *layer = &s->ctx->model->layers[i];
+    const size_t n_assignments = (size_t)s->n_tokens * s->ctx->model->config->moe.top_k;
+    const struct qr_packed *up = layer->experts[kind->up][0], *down = layer->experts[kind->down][0];
+    const struct qr_packed *gate = layer->experts[kind->gate] ? layer->experts[kind->gate][0] : up;
+    const struct qr_packed *const in[] = { up, gate };
+    struct qr_act act;
+    const struct qr_adapter_site in_sites[] = { { kind->up, i, 0 }, { kind->gate, i, 1 } },
+                                 down_site = { kind->down, i, 0 };
+    const float *inner = gate != up ? b->gate : b->up;
+    gather_inputs(s, src, team);
+    qr_convert_input(s, &act, in, 2, b->in, n_assignments, team);
+    qr_input_sums_add_places(s, layer, kind->up, b->in, team);
+    qr_input_sums_add_places(s, layer, kind->gate, b->in, team);
+    qr_adapter_experts_down(s, in_sites, gate != up ? 2 : 1, b->in, up->k, team);
+    for_panels(s, layer, kind, kind->up, &act, run_in, team);
+    quire_team_barrier(team);
+    qr_convert_input(s, &act, &down, 1, inner, n_assignments, team);
+    qr_input_sums_add_places(s, layer, kind->down, inner, team);
+    qr_adapter_experts_down(s, &down_site, 1, inner, down->k, team);
+    for_panels(s, layer, kind, kind->down, &act, run_out, team);
+    quire_team_barrier(team);
+}
+
+/* Adds the outputs of the adjugate experts to the thread's rows. */
+static void add_adjugates(const struct qr_step *s, uint32_t i, const float *src, float *out,
+                          const struct quire_team *team)
+{
+    const struct qr_model_config *c = s->ctx->model->config;
+    const struct expert_kind kind = adjugate_kind(&c->moe);
+    size_t begin, end;
+    if (!c->moe.adjugate_group)
+        return;
+    assign_adjugates(s, &kind, team);
+    run_experts(s, i, &kind, src, team);
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        add_weighted(s, r, kind.n, out + r * c->hidden_size);
+}
+
 void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
             const struct quire_team *team)
 {
@@ -315,7 +427,7 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
     const struct qr_moe_buffers *b = &s->ctx->moe;
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_layer *layer = &m->layers[i];
-    const size_t n_assignments = (size_t)s->n_tokens * m->config->moe.top_k;
+    const struct expert_kind kind = routed_kind(&m->config->moe);
     if (b->shared)
         qr_ffn_dense(s, layer, &shared, src, b->shared, team);
     if (m->config->moe.router_norm)
@@ -325,36 +437,16 @@ void qr_moe(const struct qr_step *s, uint32_t i, const float *src, float *out,
                                                 : src;
     run_routers(s, layer, router_src, team);
     quire_team_barrier(team);
-    assign_experts(s, layer, team);
+    assign_experts(s, layer, &kind, team);
     if (b->latent)
         project_latent(s, i, QR_W_EXPERT_LATENT_IN, src, b->latent, team);
-    gather_inputs(s, b->latent ? b->latent : src, team);
-    const struct qr_packed *up = layer->experts[QR_W_EXPERT_UP][0],
-                           *down = layer->experts[QR_W_EXPERT_DOWN][0];
-    const struct qr_packed *gate =
-        layer->experts[QR_W_EXPERT_GATE] ? layer->experts[QR_W_EXPERT_GATE][0] : up;
-    const struct qr_packed *const in[] = { up, gate };
-    struct qr_act act;
-    const struct qr_adapter_site in_sites[] = { { QR_W_EXPERT_UP, i, 0 },
-                                                { QR_W_EXPERT_GATE, i, 1 } },
-                                 down_site = { QR_W_EXPERT_DOWN, i, 0 };
-    const float *inner = gate != up ? b->gate : b->up;
-    qr_convert_input(s, &act, in, 2, b->in, n_assignments, team);
-    qr_input_sums_add_places(s, layer, QR_W_EXPERT_UP, b->in, team);
-    qr_input_sums_add_places(s, layer, QR_W_EXPERT_GATE, b->in, team);
-    qr_adapter_experts_down(s, in_sites, gate != up ? 2 : 1, b->in, up->k, team);
-    for_panels(s, layer, QR_W_EXPERT_UP, &act, run_in, team);
-    quire_team_barrier(team);
-    qr_convert_input(s, &act, &down, 1, inner, n_assignments, team);
-    qr_input_sums_add_places(s, layer, QR_W_EXPERT_DOWN, inner, team);
-    qr_adapter_experts_down(s, &down_site, 1, inner, down->k, team);
-    for_panels(s, layer, QR_W_EXPERT_DOWN, &act, run_out, team);
-    quire_team_barrier(team);
+    run_experts(s, i, &kind, b->latent ? b->latent : src, team);
     combine(s, layer->vec[QR_W_EXPERT_SUM_BIAS], b->latent ? b->latent : out, team);
     if (b->latent) {
         quire_team_barrier(team);
         project_latent(s, i, QR_W_EXPERT_LATENT_OUT, b->latent, out, team);
     }
+    add_adjugates(s, i, src, out, team);
     add_shared(s, out, team);
     quire_team_barrier(team);
 }

@@ -19,7 +19,7 @@ struct qr_moe_buffers {
     uint32_t *used;   /* [1 + n_experts] number of experts with weights and rows, and these */
     float *in;        /* [hidden or latent] inputs, later outputs */
     float *latent;    /* [max_rows][latent] what the experts read, later their sum; NULL: hidden */
-    float *gate, *up; /* [expert ffn] */
+    float *gate, *up; /* [expert or adjugate ffn, the larger one] */
     float *router_in; /* [max_rows][hidden]; NULL where the router reads what the experts read */
     float *router_state, *router_a, *router_b; /* [max_rows][router hidden]; NULL without */
     float *shared;      /* [max_rows][hidden] output of the shared experts; NULL without them */

@@ -287,9 +287,10 @@ static quire_status run_load(struct load *l, const char *pack_cache, struct quir
     return pack_cache ? load_with_cache(l, pack_cache, threads, err) : pack_all(l, threads, err);
 }
 
-/* Upper bound: all roles of all layers, three matrices per expert of MoE layers, three per head of
- * latent attention and of RG-LRU, one per head of convolutional attention, two per residual stream,
- * the groups of output projections, and the parts of n-gram tables. */
+/* Upper bound: all roles of all layers, three matrices per expert and adjugate expert of MoE
+ * layers, three per head of latent attention and of RG-LRU, one per head of convolutional
+ * attention, two per residual stream, the groups of output projections, and the parts of n-gram
+ * tables. */
 static size_t max_jobs(const struct qr_model_config *c)
 {
     size_t n = ((size_t)qr_model_total_layers(c) + 1) * QR_W_N_ROLES;
@@ -297,7 +298,7 @@ static size_t max_jobs(const struct qr_model_config *c)
     if (c->recurrent.kind == QR_RECURRENT_RG_LRU)
         n += 2 * (size_t)c->n_layers * c->recurrent.n_heads;
     for (uint32_t i = 0; i < c->n_layers; i++) {
-        n += c->layers[i].moe ? 3 * (size_t)c->moe.n_experts : 0;
+        n += c->layers[i].moe ? 3 * ((size_t)c->moe.n_experts + qr_adjugate_count(&c->moe)) : 0;
         n += c->layers[i].ngram ? c->ngram.n_parts : 0;
         n += c->mla.kv_lora_rank ? 3 * (size_t)c->layers[i].n_heads : 0;
         n += c->conv_attention.channel_taps ? (size_t)c->layers[i].n_heads + c->layers[i].n_kv_heads

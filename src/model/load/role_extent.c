@@ -166,6 +166,8 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return (uint64_t)c->moe.n_experts + c->moe.n_identity + c->moe.n_zero;
     case EXPERT_FFN:
         return c->moe.ffn_size;
+    case ADJUGATE_FFN:
+        return c->moe.adjugate_ffn_size;
     case SHARED_FFN:
         return c->moe.shared_ffn_size;
     case Q_COLS:

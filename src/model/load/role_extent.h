@@ -32,6 +32,7 @@ enum qr_role_extent {
     DISTANCES,
     EXPERTS,
     EXPERT_FFN,
+    ADJUGATE_FFN,
     SHARED_FFN,
     Q_COLS,
     KV_COLS,

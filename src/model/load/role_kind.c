@@ -116,7 +116,7 @@ bool qr_role_is_class(enum qr_weight_role role)
 
 bool qr_role_is_stack(enum qr_weight_role role)
 {
-    return (role >= QR_W_EXPERT_GATE && role <= QR_W_EXPERT_DOWN_BIAS) ||
+    return (role >= QR_W_EXPERT_GATE && role <= QR_W_ADJUGATE_DOWN) ||
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
            role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
            role == QR_W_REC_GATE_A || role == QR_W_REC_MIX_B || role == QR_W_ALTUP_UNEMBED ||
@@ -142,6 +142,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
         return cfg->layers[layer].n_kv_heads;
     if (role == QR_W_ATTN_CONV_HEADS)
         return cfg->layers[layer].n_heads + cfg->layers[layer].n_kv_heads;
+    if (role >= QR_W_ADJUGATE_GATE && role <= QR_W_ADJUGATE_DOWN)
+        return qr_adjugate_count(&cfg->moe);
     return role <= QR_W_LATENT_UV ? cfg->layers[layer].n_heads : cfg->moe.n_experts;
 }
 

@@ -93,6 +93,10 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
     case QR_W_EXPERT_UP_BIAS:
     case QR_W_EXPERT_DOWN_BIAS:
         return required_if(moe && m->expert_bias);
+    case QR_W_ADJUGATE_GATE:
+    case QR_W_ADJUGATE_UP:
+    case QR_W_ADJUGATE_DOWN:
+        return required_if(moe && m->adjugate_group);
     case QR_W_EXPERT_LATENT_IN:
     case QR_W_EXPERT_LATENT_OUT:
         return required_if(moe && m->latent_size);
