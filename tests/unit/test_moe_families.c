@@ -19,10 +19,61 @@ static void test_adjugate(void **state)
     bad(GROVE(",\"expert_group_scale\":0.1"), QUIRE_E_UNSUPPORTED, "expert_group_scale");
 }
 
+/* Sizes and options in objects, and one in an object of an object. */
+#define DBRX(attn, ffn)                                                                            \
+    "{\"model_type\":\"dbrx\",\"vocab_size\":320,\"d_model\":64,\"n_heads\":4,\"n_layers\":2,"     \
+    "\"max_seq_len\":256,\"attn_config\":{\"kv_n_heads\":2" attn "},\"ffn_config\":{"              \
+    "\"ffn_hidden_size\":96,\"moe_num_experts\":8,\"moe_top_k\":3" ffn "}}"
+
+static void test_dbrx(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(DBRX(",\"clip_qkv\":8,\"rope_theta\":5e5", ""));
+    assert_true(c.clip_qkv == 8 && c.rope[0].theta == 5e5 && c.layers[1].n_kv_heads == 2);
+    assert_true(c.moe.n_experts == 8 && c.moe.top_k == 3 && c.moe.ffn_size == 96 &&
+                c.moe.renormalize && c.layers[0].moe && c.layers[1].moe);
+    assert_true(c.norm == QR_NORM_LAYER && !c.bias.norm && c.norm_eps == 1e-5f &&
+                c.activation == QR_ACT_SILU);
+    qr_model_config_free(&c);
+    c = good(DBRX(",\"clip_qkv\":null", ",\"moe_normalize_expert_weights\":null,\"ffn_act_fn\":{"
+                                        "\"name\":\"gelu\"}"));
+    assert_true(c.clip_qkv == 0 && c.rope[0].theta == 1e4 && !c.moe.renormalize &&
+                c.activation == QR_ACT_GELU_ERF);
+    qr_model_config_free(&c);
+    c = good(DBRX("", ",\"moe_normalize_expert_weights\":1.0,\"ffn_act_fn\":null"));
+    assert_true(c.moe.renormalize && c.activation == QR_ACT_SILU);
+    qr_model_config_free(&c);
+    c = good(
+        "{\"model_type\":\"dbrx\",\"num_key_value_heads\":2,\"rope_parameters\":{\"rope_type\":"
+        "\"default\",\"rope_theta\":5e5},\"attn_config\":{\"kv_n_heads\":2,\"dtype\":\"float32\"}"
+        "}");
+    assert_true(c.rope[0].theta == 5e5 && c.layers[0].n_kv_heads == 2);
+    qr_model_config_free(&c);
+    c = good("{\"model_type\":\"dbrx\"}");
+    assert_true(c.hidden_size == 2048 && c.n_layers == 24 && c.layers[0].n_kv_heads == 1 &&
+                c.moe.n_experts == 4 && c.moe.top_k == 1 && c.moe.ffn_size == 3584);
+    qr_model_config_free(&c);
+    bad(DBRX("", ",\"moe_normalize_expert_weights\":2"), QUIRE_E_UNSUPPORTED,
+        "moe_normalize_expert_weights 2");
+    bad(DBRX("", ",\"moe_normalize_expert_weights\":\"1\""), QUIRE_E_FORMAT,
+        "moe_normalize_expert_weights");
+    bad(DBRX("", ",\"ffn_act_fn\":{\"name\":\"tanh\"}"), QUIRE_E_UNSUPPORTED, "tanh");
+    bad(DBRX("", ",\"ffn_act_fn\":{\"name\":\"gelu\",\"approximate\":\"tanh\"}"),
+        QUIRE_E_UNSUPPORTED, "approximate");
+    bad(DBRX("", ",\"ffn_act_fn\":{\"name\":1}"), QUIRE_E_FORMAT, "name");
+    bad("{\"model_type\":\"dbrx\",\"ffn_config\":{\"moe_top_k\":9}}", QUIRE_E_FORMAT,
+        "experts used is 9");
+    bad(DBRX(",\"clip_qkv\":-1", ""), QUIRE_E_FORMAT, "clip_qkv");
+    bad(DBRX(",\"softmax_scale\":0.5", ""), QUIRE_E_UNSUPPORTED, "attn_config.softmax_scale");
+    bad("{\"model_type\":\"dbrx\",\"tie_word_embeddings\":true}", QUIRE_E_UNSUPPORTED,
+        "tie_word_embeddings");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adjugate),
+        cmocka_unit_test(test_dbrx),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,23 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_EXPERTS_H
 #define QR_TEST_PUBLISHED_KEYS_EXPERTS_H
 
-/* GroveMoE Inst */
+/* GroveMoE Inst, DBRX Instruct */
 #define PUBLISHED_EXPERTS                                                                          \
+    { "grove_moe", ",\"attention_bias\":false,\"attention_dropout\":0.0,\"decoder_sparse_ste"      \
+                   "p\":1,\"head_dim\":128,\"hidden_act\":\"silu\",\"initializer_range\":0.0"      \
+                   "2,\"max_window_layers\":48,\"mlp_only_layers\":[],\"moe_intermediate_siz"      \
+                   "e\":768,\"norm_topk_prob\":true,\"num_experts\":128,\"num_experts_per_to"      \
+                   "k\":8,\"output_router_logits\":false,\"rms_norm_eps\":1e-06,\"rope_scali"      \
+                   "ng\":null,\"rope_theta\":1000000.0,\"router_aux_loss_coef\":0.001,\"slid"      \
+                   "ing_window\":null,\"tie_word_embeddings\":false,\"use_cache\":true,\"use"      \
+                   "_sliding_window\":false" },                                                    \
     {                                                                                              \
-        "grove_moe",                                                                               \
-            ",\"attention_bias\":false,\"attention_dropout\":0.0,\"decoder_sparse_step\":1,"       \
-            "\"head_dim\":128,\"hidden_act\":\"silu\",\"initializer_range\":0.02,"                 \
-            "\"max_window_layers\":48,\"mlp_only_layers\":[],\"moe_intermediate_size\":768,"       \
-            "\"norm_topk_prob\":true,\"num_experts\":128,\"num_experts_per_tok\":8,"               \
-            "\"output_router_logits\":false,\"rms_norm_eps\":1e-06,\"rope_scaling\":null,"         \
-            "\"rope_theta\":1000000.0,\"router_aux_loss_coef\":0.001,\"sliding_window\":null,"     \
-            "\"tie_word_embeddings\":false,\"use_cache\":true,\"use_sliding_window\":false"        \
+        "dbrx", ",\"attn_config\":{\"clip_qkv\":8,\"kv_n_heads\":2,\"model_type\":\"\",\""         \
+                "rope_theta\":500000},\"emb_pdrop\":0.0,\"ffn_config\":{\"ffn_hidden_size"         \
+                "\":160,\"model_type\":\"\",\"moe_jitter_eps\":0.01,\"moe_loss_weight\":0"         \
+                ".05,\"moe_num_experts\":16,\"moe_top_k\":4},\"output_router_logits\":fal"         \
+                "se,\"resid_pdrop\":0.0,\"router_aux_loss_coef\":0.05,\"tie_word_embeddin"         \
+                "gs\":false"                                                                       \
     }
 
 #endif

@@ -24,7 +24,7 @@ struct qr_hf_default {
     double value;
 };
 
-/* The family's name for a key; "a.b" is key b of object a. */
+/* The family's name for a key; "a.b" is key b of object a, "a.b.c" key c of object b in it. */
 struct qr_hf_alias {
     const char *key, *name;
 };
@@ -216,6 +216,7 @@ struct qr_arch {
     bool hf_layer_heads;           /* num_attention_heads_per_layer, gating */
     bool hf_router_softcap;        /* moe_router_logit_softcapping */
     const char *hf_correction_key; /* moe.correction, which implies sigmoid scores */
+    const char *hf_p_norm_key;     /* selected weights are divided by their p-norm: p, null: no */
     const char *hf_softmax_key;    /* true: softmax over the selected experts */
     bool hf_minicpm;               /* scale_emb, scale_depth, dim_model_base */
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */

@@ -24,6 +24,7 @@
     X(cohere2_moe)                                                                                 \
     X(cwm)                                                                                         \
     X(deberta)                                                                                     \
+    X(dbrx)                                                                                        \
     X(deepseek)                                                                                    \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \

@@ -46,18 +46,25 @@ static void mark_other_names(const struct qr_hf_source *h, const char *key,
             qr_hf_mark(h, h->root, a->name);
 }
 
+/* Follows the dots in the name of an alias to the object that contains the key; *name becomes the
+ * name there. */
+static const struct qr_json *find_object(const struct qr_hf_source *h, const char **name)
+{
+    const struct qr_json *obj = h->root;
+    for (const char *dot; (dot = strchr(*name, '.')) != NULL; *name = dot + 1)
+        obj = qr_json_get_n(obj, *name, (size_t)(dot - *name));
+    return obj;
+}
+
 /* Resolves the aliases of a key: the object that contains it and its name there. */
 static const struct qr_json *find_key(const struct qr_hf_source *h, const char *key,
                                       const char **name)
 {
     for (const struct qr_hf_alias *a = h->arch->hf_aliases; a && a->key; a++) {
-        const char *dot = strchr(a->name, '.');
-        const struct qr_json *obj = h->root;
         if (strcmp(a->key, key) != 0)
             continue;
-        if (dot)
-            obj = qr_json_get_n(obj, a->name, (size_t)(dot - a->name));
-        *name = dot ? dot + 1 : a->name;
+        *name = a->name;
+        const struct qr_json *obj = find_object(h, name);
         const struct qr_json *value = qr_json_get(obj, *name);
         qr_hf_mark(h, obj, *name);
         if (value) {

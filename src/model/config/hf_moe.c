@@ -104,6 +104,22 @@ static quire_status read_dense_lead(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* The order of the norm that the selected weights are divided by. */
+static quire_status read_weights_norm(const struct qr_hf_source *h)
+{
+    const char *key = h->arch->hf_p_norm_key;
+    double order = 1;
+    bool has = false;
+    if (!key)
+        return QUIRE_OK;
+    QR_TRY(qr_hf_f64_opt(h, key, &order, &has));
+    h->cfg->moe.renormalize = has;
+    return order == 1 ? QUIRE_OK
+                      : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                                "config.json: %s %g is not supported, only 1 and null",
+                                qr_hf_name(h, key), order);
+}
+
 static quire_status read_routing(const struct qr_hf_source *h)
 {
     struct qr_moe_config *m = &h->cfg->moe;
@@ -111,6 +127,7 @@ static quire_status read_routing(const struct qr_hf_source *h)
     double scale = m->weights_scale, cap = 0;
     bool has;
     QR_TRY(qr_hf_bool(h, "norm_topk_prob", m->renormalize, &m->renormalize));
+    QR_TRY(read_weights_norm(h));
     QR_TRY(qr_hf_f64_opt(h, "routed_scaling_factor", &scale, &has));
     m->weights_scale = (float)scale;
     if (h->arch->hf_router_softcap)
