@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Families whose experts the options of tiny_families.py cannot express: GroveMoE, DBRX.
+"""Families whose experts the options of tiny_families.py cannot express: GroveMoE, DBRX, Snowflake Arctic.
 
 As tiny_models.py: writes each model as a Hugging Face folder and as a GGUF file, computes its logits in double
 precision, and checks both with quire-eval, also in chunks and with several threads, which must not change a bit.
@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 import tiny_models as tiny
-from tiny_decoder import ABSENT, EXPERT_FFN, EXPERTS, HEAD, HEADS, HIDDEN, KV_HEADS, LAYERS, THETA, TOP_K, Model
+from tiny_decoder import ABSENT, EXPERT_FFN, EXPERTS, HEAD, HEADS, HIDDEN, KV_HEADS, LAYERS, THETA, TOP_K, VOCAB, Model
 from tiny_models import GGUF_F32, GGUF_U32
 
 
@@ -117,7 +117,67 @@ class Dbrx(Model):
         return out
 
 
-MODELS = (Grove, lambda: Dbrx(True), lambda: Dbrx(False))
+class Arctic(Model):
+    """Experts in every step-th layer, and beside them a dense network of HIDDEN elements unless `beside` is false; they
+    read the residual stream before attention then. Other layers have a dense network of EXPERT_FFN elements."""
+
+    def __init__(self, step, beside, top_k):
+        self.beside, self.top_k = beside, top_k
+        super().__init__(
+            "arctic", moe="alone", dense=0, moe_step=step, gguf="arctic" if beside and step == 1 else None, gguf_pairs=True,
+            folder=self.to_folder,
+            config={"intermediate_size": EXPERT_FFN, "num_local_experts": EXPERTS, "num_experts_per_tok": top_k,
+                    "moe_layer_frequency": step, "parallel_attn_mlp_res": beside, "use_residual": True, "quantization": None,
+                    "moe_eval_capacity_factor": 1, "moe_token_dropping": True, "sliding_window": None},
+            keys=[("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, top_k), ("vocab_size", GGUF_U32, VOCAB),
+                  ("feed_forward_length", GGUF_U32, EXPERT_FFN)])
+
+    def fill(self):
+        super().fill()
+        tensors = self.w.tensors
+        for i in range(self.layers):
+            hf, blk = f"model.layers.{i}.", f"blk.{i}."
+            if not self.has_experts(i):  # the dense network has the size of an expert
+                for part, shape in (("gate", [EXPERT_FFN, HIDDEN]), ("up", [EXPERT_FFN, HIDDEN]), ("down", [HIDDEN, EXPERT_FFN])):
+                    self.w.add(f"{hf}mlp.{part}_proj.weight", f"{blk}ffn_{part}.weight", shape)
+            elif self.beside:
+                self.add_norm(f"{hf}residual_layernorm", f"{blk}ffn_norm")
+                self.add_mlp(f"{hf}residual_mlp.", blk, "", HIDDEN)
+                name = f"{hf}post_attention_layernorm.weight"
+                tensors[name] = (f"{blk}ffn_norm_exps.weight", *tensors[name][1:])
+
+    def to_folder(self, tensors):
+        out = {}
+        for name, tensor in tensors.items():
+            dense = ".mlp." in name and f"{name.split('.mlp.')[0]}.mlp.gate.weight" not in tensors
+            name = name.replace(".mlp.", ".block_sparse_moe.mlp." if dense else ".block_sparse_moe.")
+            if "self_attn" not in name:
+                for part, letter in ("gate_proj", "w1"), ("down_proj", "w2"), ("up_proj", "w3"):
+                    name = name.replace(part, letter)
+            out[name] = tensor
+        return out
+
+    def experts(self, hf, x, early):
+        p = softmax(tiny.matvec(self.w.matrix(f"{hf}mlp.gate.weight"), x))
+        chosen = best(p, self.top_k)
+        total = sum(p[e] for e in chosen)
+        return tiny.add(*([p[e] / total * v for v in self.mlp(f"{hf}mlp.experts.{e}.", x)] for e in chosen))
+
+    def layer(self, i, xs):
+        if not (self.beside and self.has_experts(i)):
+            return super().layer(i, xs)
+        hf = f"model.layers.{i}."
+        att = self.attention(i, [self.normed(x, f"{hf}input_layernorm") for x in xs])
+        outs = []
+        for x, a in zip(xs, att):
+            y = tiny.add(x, a)
+            dense = self.mlp(f"{hf}residual_mlp.", self.normed(y, f"{hf}residual_layernorm"))
+            outs.append(tiny.add(y, dense, self.experts(hf, self.normed(x, f"{hf}post_attention_layernorm"), None)))
+        return outs
+
+
+MODELS = (Grove, lambda: Dbrx(True), lambda: Dbrx(False), lambda: Arctic(1, True, 2), lambda: Arctic(2, True, 1),
+          lambda: Arctic(2, False, 2))
 
 
 def main():

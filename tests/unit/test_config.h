@@ -80,6 +80,8 @@ static inline const char *describe(const struct qr_model_config *c, struct text 
     say(t, "v norm %d layer scale %d ple %u %u beside dense %d router norm %d expert scale %d\n",
         c->v_norm, c->layer_scale, c->ple.dim, c->ple.vocab_size, c->moe.beside_dense,
         c->moe.router_norm, c->moe.expert_scale);
+    if (c->moe.beside_plain)
+        say(t, "plain beside, input %d\n", (int)c->moe.beside_input);
     if (c->moe.adjugate_group)
         say(t, "adjugate %u %u %.9g\n", c->moe.adjugate_group, c->moe.adjugate_ffn_size,
             (double)c->moe.adjugate_scale);

@@ -84,10 +84,23 @@ static void test_adjugate(void **state)
             QUIRE_E_UNSUPPORTED, "experts_per_group");
 }
 
+/* A dense network of hidden_size elements beside the experts. */
+static void test_beside(void **state)
+{
+    (void)state;
+    struct qr_model_config c = accepted("arctic", NULL, 0);
+    assert_true(c.moe.beside_dense && c.moe.beside_plain && c.moe.ffn_size == 160 &&
+                c.rope[0].kind == QR_ROPE_INTERLEAVED);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(c.layers[i].moe == (i > 0) && c.layers[i].ffn_size == (i ? 64 : 160));
+    qr_model_config_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adjugate),
+        cmocka_unit_test(test_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

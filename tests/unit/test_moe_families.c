@@ -69,11 +69,40 @@ static void test_dbrx(void **state)
         "tie_word_embeddings");
 }
 
+#define ARCTIC(more)                                                                               \
+    MODEL("arctic",                                                                                \
+          ",\"num_local_experts\":8,\"num_experts_per_tok\":2,\"moe_layer_frequency\":2" more)
+
+/* Dense networks beside experts, and the size of each. */
+static void test_beside(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(ARCTIC(",\"parallel_attn_mlp_res\":true"));
+    assert_true(c.moe.beside_dense && c.moe.beside_plain && c.moe.beside_input == QR_BESIDE_EARLY &&
+                c.moe.ffn_size == 160 && c.moe.renormalize && c.max_ffn_size == 160);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_true(c.layers[i].moe == i % 2 && c.layers[i].ffn_size == (i % 2 ? 64 : 160));
+    qr_model_config_free(&c);
+    c = good(ARCTIC(",\"parallel_attn_mlp_res\":false,\"sliding_window\":8"));
+    assert_true(!c.moe.beside_dense && c.layers[1].moe && c.layers[1].window == 8);
+    qr_model_config_free(&c);
+    c = good(MODEL("arctic", ",\"parallel_attn_mlp_res\":true")); /* the reference's defaults */
+    assert_true(c.moe.n_experts == 8 && c.moe.top_k == 1 && !c.layers[0].moe && c.layers[1].moe);
+    qr_model_config_free(&c);
+    bad(ARCTIC(",\"parallel_attn_mlp_res\":1"), QUIRE_E_FORMAT, "parallel_attn_mlp_res");
+    bad(ARCTIC(",\"use_residual\":false"), QUIRE_E_UNSUPPORTED, "use_residual");
+    bad(ARCTIC(",\"moe_layer_frequency\":0"), QUIRE_E_FORMAT, "step between MoE layers");
+    bad(ARCTIC(",\"quantization\":{\"q_bits\":8}"), QUIRE_E_UNSUPPORTED, "quantization");
+    bad(MODEL("mixtral", ",\"num_local_experts\":4,\"parallel_attn_mlp_res\":true"),
+        QUIRE_E_UNSUPPORTED, "parallel_attn_mlp_res");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_adjugate),
         cmocka_unit_test(test_dbrx),
+        cmocka_unit_test(test_beside),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

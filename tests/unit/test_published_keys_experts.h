@@ -3,7 +3,7 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_EXPERTS_H
 #define QR_TEST_PUBLISHED_KEYS_EXPERTS_H
 
-/* GroveMoE Inst, DBRX Instruct */
+/* GroveMoE Inst, DBRX Instruct, Snowflake Arctic Instruct */
 #define PUBLISHED_EXPERTS                                                                          \
     { "grove_moe", ",\"attention_bias\":false,\"attention_dropout\":0.0,\"decoder_sparse_ste"      \
                    "p\":1,\"head_dim\":128,\"hidden_act\":\"silu\",\"initializer_range\":0.0"      \
@@ -13,13 +13,21 @@
                    "ng\":null,\"rope_theta\":1000000.0,\"router_aux_loss_coef\":0.001,\"slid"      \
                    "ing_window\":null,\"tie_word_embeddings\":false,\"use_cache\":true,\"use"      \
                    "_sliding_window\":false" },                                                    \
+        { "dbrx", ",\"attn_config\":{\"clip_qkv\":8,\"kv_n_heads\":2,\"model_type\":\"\",\""       \
+                  "rope_theta\":500000},\"emb_pdrop\":0.0,\"ffn_config\":{\"ffn_hidden_size"       \
+                  "\":160,\"model_type\":\"\",\"moe_jitter_eps\":0.01,\"moe_loss_weight\":0"       \
+                  ".05,\"moe_num_experts\":16,\"moe_top_k\":4},\"output_router_logits\":fal"       \
+                  "se,\"resid_pdrop\":0.0,\"router_aux_loss_coef\":0.05,\"tie_word_embeddin"       \
+                  "gs\":false" },                                                                  \
     {                                                                                              \
-        "dbrx", ",\"attn_config\":{\"clip_qkv\":8,\"kv_n_heads\":2,\"model_type\":\"\",\""         \
-                "rope_theta\":500000},\"emb_pdrop\":0.0,\"ffn_config\":{\"ffn_hidden_size"         \
-                "\":160,\"model_type\":\"\",\"moe_jitter_eps\":0.01,\"moe_loss_weight\":0"         \
-                ".05,\"moe_num_experts\":16,\"moe_top_k\":4},\"output_router_logits\":fal"         \
-                "se,\"resid_pdrop\":0.0,\"router_aux_loss_coef\":0.05,\"tie_word_embeddin"         \
-                "gs\":false"                                                                       \
+        "arctic", ",\"attention_dropout\":0,\"enable_expert_tensor_parallelism\":false,\"hi"       \
+                  "dden_act\":\"silu\",\"max_sequence_length\":4096,\"moe_eval_capacity_fac"       \
+                  "tor\":1,\"moe_layer_frequency\":1,\"moe_min_capacity\":0,\"moe_token_dro"       \
+                  "pping\":true,\"moe_train_capacity_factor\":1,\"num_experts_per_tok\":2,"        \
+                  "\"num_local_experts\":128,\"parallel_attn_mlp_res\":true,\"quantization"        \
+                  "\":null,\"rms_norm_eps\":1e-05,\"rope_theta\":10000,\"router_aux_loss_co"       \
+                  "ef\":0.001,\"sliding_window\":null,\"tie_word_embeddings\":false,\"use_c"       \
+                  "ache\":true,\"use_residual\":true"                                              \
     }
 
 #endif

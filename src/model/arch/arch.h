@@ -132,6 +132,7 @@ struct qr_arch {
     struct qr_index_config index;
     struct qr_moe_config moe; /* what the files do not contain */
     bool has_moe;
+    bool beside_hidden;  /* dense networks beside experts have hidden_size elements */
     bool latent_experts; /* moe_latent_size, see qr_moe_config */
     float act_alpha, act_limit;
     bool layer_limits; /* layers have limits of activations, ffn_limit and expert_limit */
@@ -205,6 +206,7 @@ struct qr_arch {
     bool hf_longrope_mscale;       /* short_mscale and long_mscale multiply cos and sin */
     bool hf_rope_alpha;            /* dynamic scaling with alpha changes the base (HunYuan) */
     const char *hf_moe_key;        /* enables experts; default false */
+    const char *hf_beside_key;     /* moe.beside_dense; default false */
     /* a layer of the file is a pair of layers, with experts beside the first feed-forward network
      * whose output joins behind the second (LongCat) */
     bool hf_layer_pairs;

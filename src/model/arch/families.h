@@ -10,6 +10,7 @@
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
     X(arwkv7)                                                                                      \
+    X(arctic)                                                                                      \
     X(baichuan)                                                                                    \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \

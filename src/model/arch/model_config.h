@@ -200,6 +200,12 @@ enum qr_moe_gating {
     QR_GATING_SPARSEMIXER,
 };
 
+/* What the experts beside a dense network read. */
+enum qr_beside_input {
+    QR_BESIDE_OWN_NORM, /* m2(x), x the residual stream that the dense network's norm reads */
+    QR_BESIDE_EARLY,    /* m2 of the residual stream before the mixer */
+};
+
 struct qr_moe_config {
     uint32_t n_experts, top_k, n_shared; /* n_experts == 0: a dense model */
     uint32_t n_identity;                 /* further experts, which return their input */
@@ -227,6 +233,8 @@ struct qr_moe_config {
     /* MoE layers have a dense network, too: ffn = o1(dense(n2(x))) + o2(experts(m2(x))), with norms
      * FFN_DENSE_POST_NORM, EXPERT_POST_NORM, FFN_NORM and EXPERT_NORM */
     bool beside_dense;
+    bool beside_plain; /* without o1 and o2 */
+    enum qr_beside_input beside_input;
     /* Adjugate experts (arXiv 2508.07785): so many neighbouring experts share one, which runs once
      * for a token if any of them is selected; its weight is the sum of theirs times a scale. 0:
      * none */

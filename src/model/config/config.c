@@ -173,6 +173,13 @@ bool qr_model_has_shortcuts(const struct qr_model_config *cfg)
     return false;
 }
 
+void qr_model_config_set_beside(struct qr_model_config *cfg, const struct qr_arch *arch)
+{
+    for (uint32_t i = 0; arch->beside_hidden && cfg->moe.beside_dense && i < cfg->n_layers; i++)
+        if (cfg->layers[i].moe)
+            cfg->layers[i].ffn_size = cfg->hidden_size;
+}
+
 bool qr_model_has_experts(const struct qr_model_config *cfg)
 {
     for (uint32_t i = 0; i < cfg->n_layers; i++)

@@ -53,6 +53,9 @@ static inline bool qr_layer_has_dense(const struct qr_model_config *cfg,
     return !l->no_ffn && (!l->moe || l->shortcut || cfg->moe.beside_dense);
 }
 
+/* Gives dense networks beside experts hidden_size elements, in families where they have as many. */
+void qr_model_config_set_beside(struct qr_model_config *cfg, const struct qr_arch *arch);
+
 /* Number of adjugate experts of an MoE layer. */
 static inline uint32_t qr_adjugate_count(const struct qr_moe_config *m)
 {

@@ -123,6 +123,7 @@ quire_status qr_gguf_read_moe(const struct qr_gguf_source *s)
     if (!any)
         return qr_fail(s->err, QUIRE_E_FORMAT, "%s.expert_count is %u, but no layer has a router",
                        s->prefix, cfg->moe.n_experts);
+    qr_model_config_set_beside(cfg, s->arch);
     cfg->moe.router_bias = qr_gguf_source_has_role(s, QR_W_ROUTER_BIAS, first);
     cfg->moe.correction = corrected;
     cfg->moe.expert_bias = qr_gguf_source_has_role(s, QR_W_EXPERT_UP_BIAS, first);

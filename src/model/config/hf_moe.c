@@ -425,6 +425,9 @@ quire_status qr_hf_read_moe(const struct qr_hf_source *h)
     QR_TRY(read_routing(h));
     QR_TRY(mark_moe_layers(h));
     QR_TRY(read_dense_lead(h));
+    if (h->arch->hf_beside_key)
+        QR_TRY(qr_hf_bool(h, h->arch->hf_beside_key, false, &cfg->moe.beside_dense));
+    qr_model_config_set_beside(cfg, h->arch);
     QR_TRY(read_sparsemixer(h));
     return read_dense_layers(h);
 }

@@ -187,6 +187,8 @@ static void reserve_moe(const struct quire_model *m, struct quire_context *ctx, 
     b->up = take_floats(c, assignments, inner);
     if (moe->router_norm || moe->router_before_mixer)
         b->router_in = take_floats(c, rows, m->config->hidden_size);
+    if (moe->beside_dense && moe->beside_input == QR_BESIDE_EARLY)
+        b->early = take_floats(c, rows, m->config->hidden_size);
     if (moe->router_hidden) {
         b->router_state = take_floats(c, rows, moe->router_hidden);
         b->router_a = take_floats(c, rows, moe->router_hidden);

@@ -228,8 +228,7 @@ static void run_mixer(const struct qr_step *s, uint32_t i, bool normed,
     const enum qr_mixer mixer = c->layers[i].mixer;
     const enum qr_block_kind block = qr_layer_block(c, &c->layers[i]);
     float *recurrent = mixer == QR_MIXER_BOTH ? ctx->sub2 : ctx->sub;
-    if (c->moe.router_before_mixer)
-        qr_moe_keep_router_input(s, team);
+    qr_moe_keep_input(s, i, team);
     if (mixer != QR_MIXER_RECURRENT)
         qr_attention_sublayer(s, i, normed, ctx->sub, team);
     if (mixer != QR_MIXER_ATTENTION)

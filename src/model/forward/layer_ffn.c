@@ -9,7 +9,8 @@
 #include "model/forward/thread_state.h"
 #include "model/forward/token_shift.h"
 
-/* Experts beside the dense network, whose output is in out: out = o1(out) + o2(experts(m2(x))). */
+/* Experts beside the dense network, whose output is in out: out = o1(out) + o2(experts(m2(x))),
+ * where x may be the residual stream before the mixer. */
 static void add_experts(const struct qr_step *s, uint32_t i, float *out,
                         const struct quire_team *team)
 {
@@ -17,16 +18,21 @@ static void add_experts(const struct qr_step *s, uint32_t i, float *out,
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_thread_state t = qr_thread_state(s, team);
     const size_t width = ctx->model->config->hidden_size;
+    const float *early = ctx->moe.early;
     size_t begin, end;
-    qr_norm_rows(s, layer, QR_W_EXPERT_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, width, t.begin, t.end);
-    if (!s->replicated)
+    if (!early)
+        qr_norm_rows(s, layer, QR_W_EXPERT_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, width, t.begin,
+                     t.end);
+    if (!early && !s->replicated)
         quire_team_barrier(team); /* qr_moe reads rows of other threads */
-    qr_moe(s, i, t.h, ctx->sub2, team);
+    qr_moe(s, i, early ? early : t.h, ctx->sub2, team);
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
-    qr_norm_rows(s, layer, QR_W_FFN_DENSE_POST_NORM, QR_W_FFN_NORM_BIAS, out, out, width, begin,
-                 end);
-    qr_norm_rows(s, layer, QR_W_EXPERT_POST_NORM, QR_W_FFN_NORM_BIAS, ctx->sub2, ctx->sub2, width,
-                 begin, end);
+    if (!ctx->model->config->moe.beside_plain) {
+        qr_norm_rows(s, layer, QR_W_FFN_DENSE_POST_NORM, QR_W_FFN_NORM_BIAS, out, out, width, begin,
+                     end);
+        qr_norm_rows(s, layer, QR_W_EXPERT_POST_NORM, QR_W_FFN_NORM_BIAS, ctx->sub2, ctx->sub2,
+                     width, begin, end);
+    }
     ctx->model->kernels->add(out + begin * width, ctx->sub2 + begin * width, (end - begin) * width);
     quire_team_barrier(team);
 }

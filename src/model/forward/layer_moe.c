@@ -7,6 +7,7 @@
 #include "model/forward/input_sums.h"
 #include "model/forward/moe_route.h"
 #include "model/forward/moe_router.h"
+#include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
 #include <math.h>
@@ -363,13 +364,19 @@ static void project_latent(const struct qr_step *s, uint32_t i, enum qr_weight_r
     quire_team_barrier(team);
 }
 
-void qr_moe_keep_router_input(const struct qr_step *s, const struct quire_team *team)
+void qr_moe_keep_input(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
-    const struct qr_thread_state t = qr_thread_state(s, team);
-    const size_t width = s->ctx->model->config->hidden_size;
-    if (t.begin < t.end)
-        memcpy(s->ctx->moe.router_in + t.begin * width, t.x + t.begin * width,
-               (t.end - t.begin) * width * sizeof *t.x);
+    const struct qr_moe_buffers *b = &s->ctx->moe;
+    const struct quire_model *m = s->ctx->model;
+    const float *x = qr_thread_state(s, team).x;
+    const size_t width = m->config->hidden_size;
+    size_t begin, end;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    if (m->config->moe.router_before_mixer && begin < end)
+        memcpy(b->router_in + begin * width, x + begin * width, (end - begin) * width * sizeof *x);
+    if (b->early && m->config->layers[i].moe)
+        qr_norm_rows(s, &m->layers[i], QR_W_EXPERT_NORM, QR_W_FFN_NORM_BIAS, b->early, x, width,
+                     begin, end);
 }
 
 /* Outputs of the assigned experts of a kind, in the places of their inputs. Ends with a barrier. */

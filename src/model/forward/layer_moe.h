@@ -4,9 +4,9 @@
 #define QR_MODEL_FORWARD_LAYER_MOE_H
 #include "model/forward/types.h"
 
-/* With router_before_mixer, before the mixer of a layer: copies the thread's rows of the residual
- * stream for the router. A barrier follows before qr_moe(). */
-void qr_moe_keep_router_input(const struct qr_step *s, const struct quire_team *team);
+/* Before the mixer of layer i: copies the thread's rows of the residual stream for a router that
+ * reads it there, or norms them for experts that do. A barrier follows before qr_moe(). */
+void qr_moe_keep_input(const struct qr_step *s, uint32_t i, const struct quire_team *team);
 
 /* Computes the mixture of experts of layer i from src into out, for all rows of the step. src is
  * complete. All threads call it; ends with a barrier. */

@@ -22,6 +22,7 @@ struct qr_moe_buffers {
     float *gate, *up; /* [expert or adjugate ffn, the larger one] */
     float *router_in; /* [max_rows][hidden]; NULL where the router reads what the experts read */
     float *router_state, *router_a, *router_b; /* [max_rows][router hidden]; NULL without */
+    float *early;       /* [max_rows][hidden] norms before the mixer, for experts; or NULL */
     float *shared;      /* [max_rows][hidden] output of the shared experts; NULL without them */
     float *shared_gate; /* [max_rows] */
     float *shortcut;    /* [max_rows][hidden] output to be added behind the next layer, or NULL */

@@ -114,9 +114,10 @@ static enum qr_presence ffn_presence(const struct qr_model_config *c, enum qr_we
     case QR_W_EXPERT_SCALE:
         return required_if(moe && m->expert_scale);
     case QR_W_EXPERT_NORM:
+        return required_if(moe && m->beside_dense);
     case QR_W_EXPERT_POST_NORM:
     case QR_W_FFN_DENSE_POST_NORM:
-        return required_if(moe && m->beside_dense);
+        return required_if(moe && m->beside_dense && !m->beside_plain);
     case QR_W_ROUTER_IN:
     case QR_W_ROUTER_IN_BIAS:
     case QR_W_ROUTER_NORM:
