@@ -339,6 +339,19 @@ static void test_unknown(void **state)
         bad("llama", off[i], QUIRE_E_UNSUPPORTED, off[i].key);
 }
 
+/* Architectures that other programs read: those of diffusion language models, and Grok. */
+static void test_unsupported(void **state)
+{
+    (void)state;
+    static const char *const archs[] = { "llada", "llada-moe", "dream", "rnd1", "grok" };
+    for (size_t i = 0; i < sizeof archs / sizeof *archs; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "general.architecture %s is not supported", archs[i]);
+        bad(archs[i], (struct entry){ "general.name", QR_GGUF_STRING, 0, "x" }, QUIRE_E_UNSUPPORTED,
+            text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -348,7 +361,7 @@ int main(void)
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
         cmocka_unit_test(test_unknown),        cmocka_unit_test(test_loops),
         cmocka_unit_test(test_no_heads),       cmocka_unit_test(test_sublayers),
-        cmocka_unit_test(test_layer_limits),
+        cmocka_unit_test(test_layer_limits),   cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

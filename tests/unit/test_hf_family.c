@@ -255,6 +255,19 @@ static void test_jais(void **state)
     bad(MODEL("jais", ",\"width_scale\":1e9"), QUIRE_E_FORMAT, "logit scale");
 }
 
+/* Models of other programs: diffusion language models, and Grok. */
+static void test_unsupported(void **state)
+{
+    (void)state;
+    static const char *const types[] = { "llada", "llada_moe", "Dream", "rnd1", "grok-1" };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        char json[512], text[64];
+        snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "}", types[i]);
+        snprintf(text, sizeof text, "model_type %s is not supported", types[i]);
+        bad(json, QUIRE_E_UNSUPPORTED, text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -265,6 +278,7 @@ int main(void)
         cmocka_unit_test(test_other_attention),
         cmocka_unit_test(test_shortcuts),
         cmocka_unit_test(test_jais),
+        cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
