@@ -2,6 +2,7 @@
 /* test_published_keys_later.h - as test_published_keys.h, families that were added later. */
 #ifndef QR_TEST_PUBLISHED_KEYS_LATER_H
 #define QR_TEST_PUBLISHED_KEYS_LATER_H
+#include "test_published_keys_decoders.h"
 #include "test_published_keys_encoders.h"
 
 #define NAS_BLOCK                                                                                  \
@@ -473,11 +474,9 @@ static const struct {
       "\"use_parallel_block\":true,\"use_qk_norm\":false" },
     { "nanbeige", /* Nanbeige 4.2 3B */
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"head_dim\":32,\"hidden_act\":\"silu\","
-      "\"kv_channels\":32,\"loop_loss_weights\":[],\"num_loops\":2,\"pretraining_tp\":1,\"rms_norm_"
-      "eps\":"
-      "1e-05,\"rope_scaling\":null,\"rope_theta\":70000000,\"skip_loop_final_norm\":false,\"tie_"
-      "word_e"
-      "mbeddings\":false" },
+      "\"kv_channels\":32,\"loop_loss_weights\":[],\"num_loops\":2,\"pretraining_tp\":1,"
+      "\"rms_norm_eps\":1e-05,\"rope_scaling\":null,\"rope_theta\":70000000,"
+      "\"skip_loop_final_norm\":false,\"tie_word_embeddings\":false" },
     { "llama_bidirec", /* Llama Nemotron Embed 1B v2 */
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"head_dim\":16,\"hidden_act\":\"silu\","
       "\"mlp_bias\":false,\"pooling\":\"avg\",\"pretraining_tp\":1,\"rms_norm_eps\":1e-05,\"rope_"
@@ -494,6 +493,7 @@ static const struct {
     { "PanguEmbedded", /* openPangu Embedded 7B */
       ",\"bias\":true,\"hidden_act\":\"silu\",\"rms_norm_eps\":1e-05,\"rope_theta\":1600000"
       "0.0,\"tie_word_embeddings\":false" },
+    PUBLISHED_DECODERS,
     PUBLISHED_ENCODERS,
 };
 

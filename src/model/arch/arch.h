@@ -108,6 +108,7 @@ struct qr_arch {
     bool embedding_norm;
     bool embedding_projection; /* embedding_size may be less than hidden_size */
     bool skip_first_attn_norm; /* no norm before the first layer's attention */
+    bool head_dense;           /* see qr_model_config */
     bool relative_bias;        /* T5 relative position bias */
     bool disentangled;         /* disentangled attention, see qr_disentangled_config */
     float alibi_max_bias;      /* default; 0: no ALiBi */
@@ -155,6 +156,8 @@ struct qr_arch {
     /* sliding_window counts the keys before the query's own; full_attention_idx lists the layers
      * without (PLaMo 2) */
     bool hf_window_before;
+    /* the window is half of local_attention; sliding_window repeats it (ModernBERT decoder) */
+    bool hf_half_window;
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;
     struct qr_bias_config hf_bias;  /* biases of every model of the family */
@@ -224,6 +227,9 @@ struct qr_arch {
     /* without RoPE parameters, this part of heads without a window rotates; 0: all */
     float hf_global_partial;
     bool hf_local_rope; /* windowed layers have a RoPE set of their own */
+    /* Versions of Transformers before this one rotate them as the others, unless each kind of layer
+     * has an object of its own; quire computes the files of those versions so. 0: no such change */
+    uint32_t hf_local_rope_since;
     /* rope_scaling_factor and initial_context_length: YaRN of layers without a window (PLaMo 3) */
     bool hf_rope_factor;
     bool hf_ntk_rope;   /* RoPE of type "ntk": NTK-aware scaling by a constant factor */

@@ -108,6 +108,7 @@
     X(mistral4)                                                                                    \
     X(mixtral)                                                                                     \
     X(modernbert)                                                                                  \
+    X(modernbert_decoder)                                                                          \
     X(mpnet)                                                                                       \
     X(mpt)                                                                                         \
     X(nanbeige)                                                                                    \

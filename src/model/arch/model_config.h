@@ -381,7 +381,9 @@ struct qr_model_config {
     uint32_t n_token_types;
     bool tied_embeddings; /* the LM head is the token embedding */
     bool no_lm_head;      /* an encoder without LM head: it computes no logits */
-    uint8_t pooling;      /* enum quire_pooling, recommended by the author */
+    /* of a decoder: the LM head reads norm(act(dense(x))); encoders have that layer or not */
+    bool head_dense;
+    uint8_t pooling; /* enum quire_pooling, recommended by the author */
     /* what the author's embeddings need besides `pooling` and normalization, such as a dense layer
      * behind it, for messages; "" = nothing */
     char embedding_module[96];

@@ -26,6 +26,7 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;
     cfg->embedding_norm = arch->embedding_norm;
+    cfg->head_dense = arch->head_dense;
     cfg->encoder_embedding = arch->encoder_embedding;
     cfg->attention_gate = arch->attention_gate;
     cfg->gate_softplus = arch->gate_softplus;

@@ -401,6 +401,18 @@ static quire_status read_lists(struct rope_source *full, struct rope_source *loc
     return QUIRE_OK;
 }
 
+/* The base of layers with a window. */
+static quire_status read_local_theta(const struct rope_source *full, struct rope_source *local)
+{
+    const struct qr_hf_source *h = full->h;
+    uint32_t version;
+    QR_TRY(qr_hf_f64(h, "rope_local_base_freq", &local->theta));
+    QR_TRY(qr_hf_writer_version(h, &version));
+    if (version && version < h->arch->hf_local_rope_since)
+        local->theta = full->theta;
+    return QUIRE_OK;
+}
+
 /* One set for all layers, or one for those without a window and one for those with. */
 static quire_status read_sets(struct rope_source *full, struct rope_source *local)
 {
@@ -423,7 +435,7 @@ static quire_status read_sets(struct rope_source *full, struct rope_source *loca
         if (cfg->n_rope == 2 && !qr_json_is_object(local->dict))
             QR_TRY(check_no_windows(h));
     } else if (cfg->n_rope == 2 && !h->arch->hf_rope_lists) {
-        QR_TRY(qr_hf_f64(h, "rope_local_base_freq", &local->theta));
+        QR_TRY(read_local_theta(full, local));
     }
     QR_TRY(read_set(full, &cfg->rope[0]));
     return cfg->n_rope == 2 ? read_set(local, &cfg->rope[1]) : QUIRE_OK;

@@ -157,6 +157,27 @@ static quire_status read_full_layers(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
+/* The size of windows. local_attention counts both directions; releases of the reference
+ * implementation differ about a sliding_window that is not its half. */
+static quire_status read_window_size(const struct qr_hf_source *h, uint32_t *window, bool *has)
+{
+    uint32_t own;
+    bool has_own;
+    if (!h->arch->hf_half_window)
+        return qr_hf_u32_opt(h, "sliding_window", window, has);
+    QR_TRY(qr_hf_u32_opt(h, "local_attention", window, has));
+    *window /= 2;
+    if (!*has || !*window)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: local_attention is below 2");
+    own = *window;
+    QR_TRY(qr_hf_u32_opt(h, "sliding_window", &own, &has_own));
+    if (own != *window)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: sliding_window is %u, half of local_attention is %u", own,
+                       *window);
+    return QUIRE_OK;
+}
+
 quire_status qr_hf_read_windows(const struct qr_hf_source *h, bool *has_window)
 {
     const enum qr_window_rule rule = h->arch->hf_window;
@@ -164,7 +185,7 @@ quire_status qr_hf_read_windows(const struct qr_hf_source *h, bool *has_window)
     uint32_t window = 0;
     bool has = false, in_use = true;
     if (rule != QR_WINDOW_NONE)
-        QR_TRY(qr_hf_u32_opt(h, "sliding_window", &window, &has));
+        QR_TRY(read_window_size(h, &window, &has));
     if (rule == QR_WINDOW_FROM) {
         QR_TRY(qr_hf_bool(h, "use_sliding_window", false, &in_use));
         qr_hf_ignore(h, "max_window_layers"); /* no effect unless the window is in use */

@@ -55,6 +55,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     case QR_W_TYPE_EMBD:
         return required_if(c->n_token_types != 0);
     case QR_W_HEAD_DENSE: /* checkpoints of encoders may lack these */
+        if (c->head_dense)
+            return QR_REQUIRED;
         return c->class_head == QR_CLASS_MASKED ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
     case QR_W_POOLER:
         return c->class_head == QR_CLASS_POOLER ? QR_REQUIRED : encoder ? QR_OPTIONAL : QR_ABSENT;
@@ -66,6 +68,7 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     case QR_W_HEAD_DENSE_BIAS:
     case QR_W_HEAD_NORM:
     case QR_W_HEAD_NORM_BIAS:
+        return encoder || c->head_dense ? QR_OPTIONAL : QR_ABSENT;
     case QR_W_POOLER_BIAS:
         return encoder ? QR_OPTIONAL : QR_ABSENT;
     default:

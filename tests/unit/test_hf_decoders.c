@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_hf_decoders.c - config.json: what single families of decoders read and refuse. */
+#include "test_config.h"
+#include "test_hf.h"
+
+/* local_attention counts two directions, of which a decoder has one; every third layer from 0 is
+ * full. Files of Transformers 4 have one RoPE base in effect. */
+static void test_modernbert_decoder(void **state)
+{
+    (void)state;
+    struct qr_model_config c =
+        good(MODEL("modernbert-decoder", ",\"local_attention\":17,\"sliding_window\":8,"
+                                         "\"local_rope_theta\":500"));
+    assert_true(c.kind == QR_MODEL_DECODER && c.causal && c.head_dense && c.ffn_gated);
+    assert_true(c.layers[0].skip_attn_norm && !c.layers[1].skip_attn_norm && c.embedding_norm);
+    assert_true(c.layers[0].window == 0 && c.layers[1].window == 8 && c.layers[2].window == 8 &&
+                c.layers[3].window == 0);
+    assert_true(c.layers[0].rope == 0 && c.layers[1].rope == 1 && c.rope[0].theta == 160000 &&
+                c.rope[1].theta == 500);
+    assert_true(!c.bias.q && !c.bias.ffn_in && !c.bias.norm && c.bias.output && c.tied_embeddings);
+    qr_model_config_free(&c);
+    c = good(MODEL("modernbert-decoder", ",\"local_rope_theta\":500,\"global_rope_theta\":5000,"
+                                         "\"transformers_version\":\"4.57.1\""));
+    assert_true(c.layers[1].window == 64 && c.rope[0].theta == 5000 && c.rope[1].theta == 5000);
+    qr_model_config_free(&c);
+    c = good(MODEL("modernbert-decoder",
+                   ",\"transformers_version\":\"4.57.1\",\"rope_parameters\":{"
+                   "\"full_attention\":{\"rope_theta\":5000},"
+                   "\"sliding_attention\":{\"rope_theta\":500}}"));
+    assert_true(c.rope[0].theta == 5000 && c.rope[1].theta == 500);
+    qr_model_config_free(&c);
+#define WITH(more) MODEL("modernbert-decoder", ",\"local_rope_theta\":500" more)
+    c = good(WITH(",\"transformers_version\":\"5.0.0\",\"decoder_bias\":false"));
+    assert_true(c.rope[1].theta == 500 && !c.bias.output);
+    qr_model_config_free(&c);
+    bad(MODEL("modernbert-decoder", ""), QUIRE_E_FORMAT, "local_rope_theta is missing");
+    bad(WITH(",\"local_attention\":1"), QUIRE_E_UNSUPPORTED, "local_attention is below 2");
+    bad(WITH(",\"local_attention\":null"), QUIRE_E_UNSUPPORTED, "local_attention is below 2");
+    bad(WITH(",\"local_attention\":\"x\""), QUIRE_E_FORMAT, "local_attention");
+    bad(WITH(",\"sliding_window\":128"), QUIRE_E_UNSUPPORTED, "sliding_window is 128");
+    bad(WITH(",\"sliding_window\":\"x\""), QUIRE_E_FORMAT, "sliding_window");
+    bad(WITH(",\"transformers_version\":4"), QUIRE_E_FORMAT, "transformers_version");
+    bad(WITH(",\"classifier_activation\":\"silu\""), QUIRE_E_UNSUPPORTED, "classifier_activation");
+    bad(WITH(",\"is_causal\":3"), QUIRE_E_UNSUPPORTED, "is_causal = 3");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_modernbert_decoder),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
