@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* neobert.c - NeoBERT: an encoder of Llama's layers with bidirectional attention, q, k and v fused
- * by head, RoPE over adjacent pairs, and BERT's vocabulary. Folders only: GGUF files of the public
- * converter keep the rows of q, k and v fused by head, which its runtime reads as three blocks. */
+ * by head, RoPE over adjacent pairs, and BERT's vocabulary. The public GGUF converter leaves the
+ * tensors as they are. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -68,9 +68,32 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
+/* Gate and up are one tensor. There is no LM head. */
+#define L "blk.%u."
+static const struct qr_name_rule gguf_names[] = {
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "enc.output_norm.weight" },
+    { QR_W_CLASS_DENSE, QR_SLICE_ALL, "cls.weight" },
+    { QR_W_CLASS_DENSE_BIAS, QR_SLICE_ALL, "cls.bias" },
+    { QR_W_CLASS_OUT, QR_SLICE_ALL, "cls.output.weight" },
+    { QR_W_CLASS_OUT_BIAS, QR_SLICE_ALL, "cls.output.bias" },
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "token_embd.weight" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, L "attn_norm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_HEAD_Q, L "attn_qkv.weight" },
+    { QR_W_ATTN_K, QR_SLICE_HEAD_K, L "attn_qkv.weight" },
+    { QR_W_ATTN_V, QR_SLICE_HEAD_V, L "attn_qkv.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, L "attn_output.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "ffn_norm.weight" },
+    { QR_W_FFN_GATE, QR_SLICE_GATE, L "ffn_up.weight" },
+    { QR_W_FFN_UP, QR_SLICE_UP, L "ffn_up.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, L "ffn_down.weight" },
+    { 0 },
+};
+#undef L
+
 const struct qr_arch qr_arch_neobert = {
     .name = "neobert",
     .hf_types = { "neobert" },
+    .gguf_archs = { "neo-bert" },
     .kind = QR_MODEL_ENCODER,
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
@@ -85,4 +108,7 @@ const struct qr_arch qr_arch_neobert = {
     .hf_fixed_bools = fixed_bools,
     .hf_fixed_strings = fixed_strings,
     .hf_names = names,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .gguf_names = gguf_names,
 };
