@@ -44,10 +44,29 @@ static void test_modernbert_decoder(void **state)
     bad(WITH(",\"is_causal\":3"), QUIRE_E_UNSUPPORTED, "is_causal = 3");
 }
 
+/* One KV head; the width is 2/3 of n_inner or of 4 n_embd, rounded up to a multiple of 256. */
+static void test_refact(void **state)
+{
+    (void)state;
+#define REFACT "{\"model_type\":\"gpt_refact\",\"n_embd\":384,\"n_head\":6,\"n_layer\":2"
+    struct qr_model_config c = good(REFACT "}");
+    assert_true(c.layers[0].n_kv_heads == 1 && c.head_dim == 64 && c.alibi_max_bias == 8);
+    assert_true(c.layers[0].ffn_size == 1024 && c.ffn_gated && c.norm == QR_NORM_LAYER);
+    assert_true(!c.bias.norm && !c.bias.q && c.n_rope == 0 && !c.tied_embeddings);
+    qr_model_config_free(&c);
+    c = good(REFACT ",\"n_inner\":1200}");
+    assert_true(c.layers[1].ffn_size == 1024);
+    qr_model_config_free(&c);
+    bad(REFACT ",\"multi_query\":false}", QUIRE_E_UNSUPPORTED, "multi_query");
+    bad(REFACT ",\"scale_attn_weights\":false,\"add_cross_attention\":true}", QUIRE_E_UNSUPPORTED,
+        "add_cross_attention");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modernbert_decoder),
+        cmocka_unit_test(test_refact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

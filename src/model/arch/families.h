@@ -145,6 +145,7 @@
     X(qwen3_vl_moe)                                                                                \
     X(qwen4_exp)                                                                                   \
     X(recurrent_gemma)                                                                             \
+    X(refact)                                                                                      \
     X(roberta)                                                                                     \
     X(rwkv)                                                                                        \
     X(rwkv6)                                                                                       \
