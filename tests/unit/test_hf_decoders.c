@@ -62,11 +62,36 @@ static void test_refact(void **state)
         "add_cross_attention");
 }
 
+/* n_shared_head query heads have one KV head; num_key_value_heads has no effect. */
+static void test_plamo(void **state)
+{
+    (void)state;
+#define PLAMO(more) MODEL("plamo", ",\"num_attention_heads\":16,\"num_key_value_heads\":16" more)
+    struct qr_model_config c = good(PLAMO(",\"n_shared_head\":4"));
+    assert_true(c.tiled_heads && c.layers[0].n_kv_heads == 4 && c.block == QR_BLOCK_PARALLEL);
+    qr_model_config_free(&c);
+    c = good(PLAMO("")); /* the default, 8 */
+    assert_true(c.tiled_heads && c.layers[0].n_kv_heads == 2);
+    qr_model_config_free(&c);
+    c = good(PLAMO(",\"n_shared_head\":20"));
+    assert_true(!c.tiled_heads && c.layers[0].n_kv_heads == 1);
+    qr_model_config_free(&c);
+    c = good(PLAMO(",\"n_shared_head\":1"));
+    assert_true(!c.tiled_heads && c.layers[0].n_kv_heads == 16);
+    qr_model_config_free(&c);
+    bad(PLAMO(",\"n_shared_head\":0"), QUIRE_E_FORMAT, "n_shared_head is 0");
+    bad(PLAMO(",\"n_shared_head\":[]"), QUIRE_E_FORMAT, "n_shared_head");
+    bad(PLAMO(",\"n_shared_head\":3"), QUIRE_E_FORMAT, "not a multiple of its 6 kv heads");
+    bad(PLAMO(",\"v_head_dim\":2"), QUIRE_E_UNSUPPORTED, "tiled heads");
+    bad(MODEL("llama", ",\"n_shared_head\":4"), QUIRE_E_UNSUPPORTED, "n_shared_head = 4");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modernbert_decoder),
         cmocka_unit_test(test_refact),
+        cmocka_unit_test(test_plamo),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

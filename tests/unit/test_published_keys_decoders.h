@@ -3,7 +3,7 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_DECODERS_H
 #define QR_TEST_PUBLISHED_KEYS_DECODERS_H
 
-/* ModernBERT decoder, Refact 1.6B */
+/* ModernBERT decoder, Refact 1.6B, PLaMo 13B */
 #define PUBLISHED_DECODERS                                                                         \
     { "modernbert-decoder",                                                                        \
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"causal_mask\":true,"                  \
@@ -21,10 +21,12 @@
       "\"repad_logits_with_grad\":false,\"sep_token_id\":50282,"                                   \
       "\"sliding_window\":64,\"sparse_pred_ignore_index\":-100,"                                   \
       "\"sparse_prediction\":false,\"unk_token\":\"[UNK]\"" },                                     \
+        { "gpt_refact", ",\"attention_bias_in_fp32\":true,\"attention_softmax_in_fp32\":true,"     \
+                        "\"do_sample\":true,\"layer_norm_epsilon\":1e-05,\"multi_query\":true,"    \
+                        "\"scale_attention_softmax_in_fp32\":true" },                              \
     {                                                                                              \
-        "gpt_refact", ",\"attention_bias_in_fp32\":true,\"attention_softmax_in_fp32\":true,"       \
-                      "\"do_sample\":true,\"layer_norm_epsilon\":1e-05,\"multi_query\":true,"      \
-                      "\"scale_attention_softmax_in_fp32\":true"                                   \
+        "plamo", ",\"hidden_act\":\"silu\",\"n_shared_head\":2,\"rms_norm_eps\":1e-06,"            \
+                 "\"tie_word_embeddings\":false"                                                   \
     }
 
 #endif

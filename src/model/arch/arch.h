@@ -181,9 +181,12 @@ struct qr_arch {
     uint32_t hf_unit_head_vocab; /* models with this many tokens: unit_head; 0: none */
     bool hf_output_gate;         /* output_gate_type of recurrent layers; default hidden_act */
     bool hf_multi_query;         /* multi_query, default true: one KV head */
-    bool hf_falcon;              /* new_decoder_architecture and related keys select the variant */
-    uint32_t hf_ffn_multiplier;  /* default feed-forward size / hidden size; 0: no default */
-    const char *hf_alibi_key;    /* ALiBi or RoPE; NULL: ALiBi if alibi_max_bias > 0 */
+    /* n_shared_head heads have one KV head, see tiled_heads of qr_model_config; the GGUF converter
+     * brings those of a KV head together (PLaMo) */
+    bool hf_tiled_heads;
+    bool hf_falcon;             /* new_decoder_architecture and related keys select the variant */
+    uint32_t hf_ffn_multiplier; /* default feed-forward size / hidden size; 0: no default */
+    const char *hf_alibi_key;   /* ALiBi or RoPE; NULL: ALiBi if alibi_max_bias > 0 */
     /* From this major version on, eager attention of Transformers adds the ALiBi biases twice: to
      * the scores and through the mask. quire does the same for files written by those versions.
      * Older files, which include all checkpoints of Falcon RW, add them once. 0: never twice */

@@ -131,6 +131,7 @@
     X(phi)                                                                                         \
     X(phi3)                                                                                        \
     X(phimoe)                                                                                      \
+    X(plamo)                                                                                       \
     X(plamo2)                                                                                      \
     X(plamo3)                                                                                      \
     X(plm)                                                                                         \

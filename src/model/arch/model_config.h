@@ -440,6 +440,8 @@ struct qr_model_config {
     float attention_out_scale; /* multiplies the output of the sublayer; 1 = none */
     /* T5 relative position bias, one table for all layers of a stack; 0 = none */
     uint32_t relative_buckets, relative_distance;
+    /* query head h attends to KV head h % n_kv_heads; else to h / (n_heads / n_kv_heads) */
+    bool tiled_heads;
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope;
     bool qk_norm_bias;     /* the norms of q and k have biases */

@@ -82,11 +82,32 @@ static quire_status adjust_ffn(const struct qr_hf_source *h, uint32_t *ffn)
     return QUIRE_OK;
 }
 
+static quire_status read_kv_heads(const struct qr_hf_source *h, uint32_t heads, uint32_t *kv_heads)
+{
+    bool has, mqa = false;
+    uint32_t shared;
+    if (h->arch->hf_tiled_heads) {
+        qr_hf_ignore(h, "num_key_value_heads"); /* the reference implementation, too */
+        QR_TRY(qr_hf_u32(h, "n_shared_head", &shared));
+        if (shared == 0)
+            return qr_fail(h->err, QUIRE_E_FORMAT, "%s: n_shared_head is 0", what);
+        *kv_heads = heads / shared + (heads % shared != 0);
+        h->cfg->tiled_heads = *kv_heads > 1 && *kv_heads < heads;
+        return QUIRE_OK;
+    }
+    if (h->arch->hf_multi_query)
+        QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
+    QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
+    if (!has)
+        *kv_heads = mqa || h->arch->shared_key_value ? 1 : heads;
+    return QUIRE_OK;
+}
+
 static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, uint32_t *kv_heads,
                                uint32_t *ffn)
 {
     struct qr_model_config *cfg = h->cfg;
-    bool has, mqa = false;
+    bool has;
     QR_TRY(qr_hf_u32(h, "vocab_size", &cfg->vocab_size));
     QR_TRY(qr_hf_u32(h, "hidden_size", &cfg->hidden_size));
     QR_TRY(qr_hf_read_layer_count(h));
@@ -104,11 +125,7 @@ static quire_status read_sizes(const struct qr_hf_source *h, uint32_t *heads, ui
     QR_TRY(adjust_ffn(h, ffn));
     if (h->arch->half_ffn)
         *ffn /= 2;
-    if (h->arch->hf_multi_query)
-        QR_TRY(qr_hf_bool(h, "multi_query", true, &mqa));
-    QR_TRY(qr_hf_u32_opt(h, "num_key_value_heads", kv_heads, &has));
-    if (!has)
-        *kv_heads = mqa || h->arch->shared_key_value ? 1 : *heads;
+    QR_TRY(read_kv_heads(h, *heads, kv_heads));
     QR_TRY(qr_hf_u32_opt(h, "head_dim", &cfg->head_dim, &has));
     if (!has) {
         if (*heads == 0)

@@ -90,6 +90,11 @@ static quire_status check_layer(const struct qr_model_config *c, uint32_t i,
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: values of %u elements are keys of %u elements in layer %u",
                        l->v_head_dim, l->head_dim, i);
+    if (c->tiled_heads && l->v_head_dim != l->head_dim)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "model config: values of %u elements, keys of %u, and tiled heads in layer "
+                       "%u",
+                       l->v_head_dim, l->head_dim, i);
     if (l->n_heads % l->n_kv_heads != 0)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: layer %u has %u heads, not a multiple of its %u kv heads", i,

@@ -7,6 +7,7 @@
 #include "kv/write.h"
 #include "model/forward/conv_attention.h"
 #include "model/forward/disentangled.h"
+#include "model/forward/head_order.h"
 #include "model/forward/layer_index.h"
 #include "model/forward/layer_latent.h"
 #include "model/forward/layer_shared_kv.h"
@@ -378,8 +379,12 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         qr_index_select(s, i, src, NULL, team);
     if (ctx->score_bias)
         qr_disentangled_scores(s, i, team);
+    if (c->tiled_heads)
+        qr_group_query_heads(s, i, team);
     attend(s, i, team);
     quire_team_barrier(team);
+    if (c->tiled_heads)
+        qr_tile_output_heads(s, i, team);
 }
 
 void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,

@@ -172,14 +172,15 @@ bool qr_adapter_scales_differ(const struct qr_arch *arch)
 {
     const struct qr_recurrent_arch *r = arch->recurrent;
     const bool halves = r && r->config.kind == QR_RECURRENT_WKV6 && !r->config.gated_linear;
-    return arch->hf_falcon_h1 || halves;
+    return arch->hf_falcon_h1 || arch->hf_tiled_heads || halves;
 }
 
 quire_status qr_adapter_refuse_scaled(const char *family, struct quire_error *err)
 {
     return qr_fail(err, QUIRE_E_UNSUPPORTED,
                    "family %s: its GGUF files have other weights than its folders, with factors "
-                   "multiplied in; the adapter must have the format of the model",
+                   "multiplied in or heads in another order; the adapter must have the format of "
+                   "the model",
                    family);
 }
 
