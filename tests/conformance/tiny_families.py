@@ -130,6 +130,23 @@ VL_CONFIG = {"head_dim": HEAD, "rope_scaling": {"rope_type": "default", "mrope_i
 VL_KEYS = [("attention.key_length", GGUF_U32, HEAD), ("attention.value_length", GGUF_U32, HEAD),
            ("rope.dimension_sections", tiny.GGUF_ARRAY, [2, 1, 1, 0]), ("n_deepstack_layers", GGUF_U32, 3)]
 
+# PaddleOCR-VL and HunYuan VL, with tensors of their encoders of images
+OCR_CONFIG = {"head_dim": HEAD, "compression_ratio": 1.0, "ignored_index": -100, "rope_is_neox_style": True, "use_3d_rope": True,
+              "weight_share_add_bias": True, "sliding_window": None, "vision_config": {"hidden_size": 2},
+              "rope_scaling": {"mrope_section": [2, 1, 1], "rope_type": "default", "type": "default"}}
+HUNYUAN = (("q_norm", "query_layernorm"), ("k_norm", "key_layernorm"))
+XDROPE = {"alpha": 50.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "type": "xdrope",
+          "xdrope_section": [1, 1, 1, 1]}
+HUNYUAN_CONFIG = {"rope_scaling": XDROPE, "attention_head_dim": HEAD, "attention_bias": False, "num_experts": 1, "norm_type": "rms",
+                  "routed_scaling_factor": 1.0, "use_cla": False, "use_qk_norm": True, "text_start_id": 7, "pad_id": 0,
+                  "org_vocab_size": 40, "vision_config": {"hidden_size": 2}}
+
+
+def with_image_tensors(folder, *names):
+    """A change of a folder's tensors: `folder`, and tensors of an encoder of images."""
+    return lambda tensors: {**folder(tensors), **{name: ([2, 2], [1.0, 2.0, 3.0, 4.0]) for name in names}}
+
+
 # Llama 4: chunks of 8192 tokens, so that prompts are within one
 LLAMA4 = renamed(("mlp.gate.weight", "feed_forward.router.weight"), ("mlp.shared_experts.", "feed_forward.shared_expert."),
                  ("mlp.", "feed_forward."))
@@ -338,6 +355,22 @@ MODELS = (
                           "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": True, "mlp_only_layers": []},
                   keys=VL_KEYS + [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
                                   ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN)]),
+    lambda: Model("paddleocr_vl", gguf="paddleocr", config=OCR_CONFIG, keys=VL_KEYS[:3],
+                  folder=with_image_tensors(dict, "mlp_AR.linear_1.weight", "visual.vision_model.head.weight")),
+    lambda: Model("paddleocr_vl_text", outer="paddleocr_vl", bias="qkvof", tied=True,
+                  folder=with_image_tensors(VL, "model.projector.linear_1.weight", "model.visual.head.weight"),
+                  config={"head_dim": HEAD, "use_bias": True, "rope_theta": ABSENT, "rope_parameters": {
+                      "mrope_section": [2, 1, 1], "rope_theta": THETA, "rope_type": "default", "type": "default"}}),
+    lambda: Model("hunyuan_vl", qk="head", qk_late=True, theta=ALPHA_THETA, tied=True, gguf="hunyuan_vl",
+                  folder=with_image_tensors(renamed(*HUNYUAN), "vit.perceive.mlp.weight"), config=HUNYUAN_CONFIG,
+                  keys=[("rope.freq_base", GGUF_F32, THETA), ("rope.scaling.alpha", GGUF_F32, 50.0), VL_KEYS[0], VL_KEYS[1],
+                        ("rope.scaling.type", GGUF_STR, "none"), ("rope.scaling.factor", GGUF_F32, 1.0),
+                        ("rope.scaling.original_context_length", GGUF_U32, 256),
+                        ("rope.dimension_sections", tiny.GGUF_ARRAY, [1, 1, 1, 1])]),
+    lambda: Model("hunyuan_vl_text", outer="hunyuan_vl", qk="head", qk_late=True, theta=ALPHA_THETA,
+                  folder=renamed(*HUNYUAN, ("model.", "model.language_model.")),
+                  config={"rope_theta": ABSENT, "head_dim": HEAD, "rope_parameters": {
+                      "alpha": 50.0, "mrope_section": [2, 1, 1], "rope_theta": THETA, "rope_type": "dynamic", "factor": 1.0}}),
     lambda: Model("baichuan", gguf="baichuan", gguf_pairs=True, folder=fused(False, "self_attn.W_pack", dict)),
     lambda: Model("baichuan", unit_head=125696, folder=fused(False, "self_attn.W_pack", dict),
                   config={"z_loss_weight": 0}),

@@ -2,6 +2,7 @@
 /* test_hf_decoders.c - config.json: what single families of decoders read and refuse. */
 #include "test_config.h"
 #include "test_hf.h"
+#include <math.h>
 
 /* local_attention counts two directions, of which a decoder has one; every third layer from 0 is
  * full. Files of Transformers 4 have one RoPE base in effect. */
@@ -86,12 +87,49 @@ static void test_plamo(void **state)
     bad(MODEL("llama", ",\"n_shared_head\":4"), QUIRE_E_UNSUPPORTED, "n_shared_head = 4");
 }
 
+/* ERNIE 4.5 over the halves of heads; the sections of RoPE have the positions of the text. */
+static void test_paddleocr(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(
+        MODEL("paddleocr_vl", ",\"rope_scaling\":{\"type\":\"default\",\"rope_type\":\"default\","
+                              "\"mrope_section\":[4,2,2]}"));
+    assert_true(c.rope[0].kind == QR_ROPE_NEOX && c.rope[0].scaling == QR_ROPE_SCALING_NONE);
+    assert_true(c.rope[0].theta == 500000 && !c.bias.q && !c.bias.ffn_in && c.tied_embeddings);
+    qr_model_config_free(&c);
+    c = good(MODEL("paddleocr_vl", ",\"use_bias\":true"));
+    assert_true(c.bias.q && c.bias.o && c.bias.ffn_in);
+    qr_model_config_free(&c);
+    bad(MODEL("paddleocr_vl", ",\"compression_ratio\":2"), QUIRE_E_UNSUPPORTED,
+        "compression_ratio = 2");
+    bad(MODEL("paddleocr_vl", ",\"rope_is_neox_style\":false"), QUIRE_E_UNSUPPORTED,
+        "rope_is_neox_style");
+}
+
+/* The base of RoPE is enlarged by alpha, whatever the scaling is called. */
+static void test_hunyuan_vl(void **state)
+{
+    (void)state;
+#define XDROPE ",\"rope_scaling\":{\"type\":\"xdrope\",\"alpha\":1000,\"xdrope_section\":[2,2,2,2]}"
+    struct qr_model_config c = good(MODEL("hunyuan_vl", XDROPE));
+    assert_true(c.rope[0].kind == QR_ROPE_NEOX && c.rope[0].scaling == QR_ROPE_SCALING_NONE);
+    assert_true(c.qk_norm == QR_QK_NORM_HEAD && c.qk_norm_after_rope && c.tied_embeddings);
+    assert_true(fabs(c.rope[0].theta / (10000 * pow(1000, 16 / 14.0)) - 1) < 1e-12);
+    qr_model_config_free(&c);
+    bad(MODEL("hunyuan_vl", ",\"use_qk_norm\":false"), QUIRE_E_UNSUPPORTED, "use_qk_norm");
+    bad(MODEL("hunyuan_vl", ",\"norm_type\":\"layer\""), QUIRE_E_UNSUPPORTED, "norm_type");
+    bad(MODEL("hunyuan_vl", ",\"num_experts\":4"), QUIRE_E_UNSUPPORTED, "num_experts");
+    bad(MODEL("llama", XDROPE), QUIRE_E_UNSUPPORTED, "RoPE type xdrope");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_modernbert_decoder),
         cmocka_unit_test(test_refact),
         cmocka_unit_test(test_plamo),
+        cmocka_unit_test(test_paddleocr),
+        cmocka_unit_test(test_hunyuan_vl),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

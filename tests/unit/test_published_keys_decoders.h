@@ -3,7 +3,7 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_DECODERS_H
 #define QR_TEST_PUBLISHED_KEYS_DECODERS_H
 
-/* ModernBERT decoder, Refact 1.6B, PLaMo 13B */
+/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR */
 #define PUBLISHED_DECODERS                                                                         \
     { "modernbert-decoder",                                                                        \
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"causal_mask\":true,"                  \
@@ -24,9 +24,32 @@
         { "gpt_refact", ",\"attention_bias_in_fp32\":true,\"attention_softmax_in_fp32\":true,"     \
                         "\"do_sample\":true,\"layer_norm_epsilon\":1e-05,\"multi_query\":true,"    \
                         "\"scale_attention_softmax_in_fp32\":true" },                              \
+        { "plamo", ",\"hidden_act\":\"silu\",\"n_shared_head\":2,\"rms_norm_eps\":1e-06,"          \
+                   "\"tie_word_embeddings\":false" },                                              \
+        { "paddleocr_vl",                                                                          \
+          ",\"attention_probs_dropout_prob\":0.0,\"compression_ratio\":1.0,"                       \
+          "\"head_dim\":128,\"hidden_act\":\"silu\",\"hidden_dropout_prob\":0.0,"                  \
+          "\"ignored_index\":-100,\"image_token_id\":100295,"                                      \
+          "\"max_sequence_length\":null,\"rms_norm_eps\":1e-05,"                                   \
+          "\"rope_is_neox_style\":true,\"rope_scaling\":{\"mrope_section\":[16,24,24],"            \
+          "\"rope_type\":\"default\",\"type\":\"default\"},\"rope_theta\":500000,"                 \
+          "\"sliding_window\":null,\"tie_word_embeddings\":false,\"use_3d_rope\":true,"            \
+          "\"use_bias\":false,\"use_flash_attention\":false,\"video_token_id\":101307,"            \
+          "\"vision_config\":{\"hidden_size\":1152},\"vision_start_token_id\":101305,"             \
+          "\"weight_share_add_bias\":true" },                                                      \
     {                                                                                              \
-        "plamo", ",\"hidden_act\":\"silu\",\"n_shared_head\":2,\"rms_norm_eps\":1e-06,"            \
-                 "\"tie_word_embeddings\":false"                                                   \
+        "hunyuan_vl",                                                                              \
+            ",\"attention_bias\":false,\"attention_head_dim\":16,\"eod_token_id\":20,"             \
+            "\"head_dim\":16,\"hidden_act\":\"silu\",\"image_end_token_id\":19,"                   \
+            "\"image_newline_token_id\":21,\"image_start_token_id\":18,"                           \
+            "\"image_token_id\":20,\"mlp_bias\":false,\"norm_type\":\"rms\","                      \
+            "\"num_experts\":1,\"org_vocab_size\":318,\"pad_id\":2,\"pretraining_tp\":1,"          \
+            "\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"alpha\":1000.0,\"beta_fast\":32,"          \
+            "\"beta_slow\":1,\"factor\":1.0,\"mscale\":1.0,\"mscale_all_dim\":1.0,"                \
+            "\"type\":\"xdrope\",\"xdrope_section\":[2,2,2,2]},\"rope_theta\":10000.0,"            \
+            "\"routed_scaling_factor\":1.0,\"sep_token_id\":0,\"text_end_id\":8,"                  \
+            "\"text_start_id\":7,\"tie_word_embeddings\":true,\"use_cla\":false,"                  \
+            "\"use_qk_norm\":true,\"vision_config\":{\"hidden_size\":1152}"                        \
     }
 
 #endif

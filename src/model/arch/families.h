@@ -76,6 +76,7 @@
     X(helium)                                                                                      \
     X(hunyuan_v1_dense)                                                                            \
     X(hunyuan_v1_moe)                                                                              \
+    X(hunyuan_vl)                                                                                  \
     X(hy_v3)                                                                                       \
     X(internlm2)                                                                                   \
     X(internlm3)                                                                                   \
@@ -127,6 +128,7 @@
     X(openelm)                                                                                     \
     X(opt)                                                                                         \
     X(orion)                                                                                       \
+    X(paddleocr_vl)                                                                                \
     X(pangu_embedded)                                                                              \
     X(phi)                                                                                         \
     X(phi3)                                                                                        \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hunyuan.c - HunYuan V1, dense and MoE: q/k norm after RoPE, RoPE base enlarged by a constant. */
+/* hunyuan.c - HunYuan V1, dense and MoE, and the text of HunYuan VL: q/k norm after RoPE, RoPE base
+ * enlarged by a constant. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -101,6 +102,59 @@ const struct qr_arch qr_arch_hunyuan_v1_moe = {
     .hf_defaults = moe_defaults,
     .hf_aliases = aliases,
     .hf_ignored_keys = ignored_keys,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_names = qr_names_gguf,
+};
+
+/* RoPE is in sections, whose positions are those of the text. */
+static const struct qr_hf_default vl_defaults[] = {
+    { "max_position_embeddings", 2048 },
+    { "rms_norm_eps", 1e-5 },
+    { "rope_theta", 10000 },
+    { "tie_word_embeddings", 1 },
+    { 0 },
+};
+
+static const struct qr_hf_alias vl_aliases[] = {
+    { "head_dim", "attention_head_dim" },
+    { 0 },
+};
+
+static const struct qr_ignored_key vl_ignored_keys[] = {
+    { "norm_type", "rms" },
+    { "use_qk_norm", "true" },
+    { "routed_scaling_factor", "1" },
+    { "num_experts", "1" },          /* dense */
+    { "org_vocab_size", NULL },      /* before padding */
+    { "enable_lm_head_fp32", NULL }, /* precision of the logits */
+    { "*_id", NULL },                /* tokens */
+    { "vision_config", NULL },       /* older files have all keys in one object */
+    { 0 },
+};
+
+/* The encoder of images. */
+static const char *const vl_ignored_tensors[] = { "vit.*", NULL };
+
+const struct qr_arch qr_arch_hunyuan_vl = {
+    .name = "hunyuan_vl",
+    .hf_types = { "hunyuan_vl_text", "hunyuan_vl" },
+    .gguf_archs = { "hunyuan_vl" },
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .qk_norm = QR_QK_NORM_HEAD,
+    .qk_norm_after_rope = true,
+    .ignored_tensors = vl_ignored_tensors,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_NEOX,
+    .hf_attention_bias = true,
+    .hf_rope_alpha = true,
+    .hf_defaults = vl_defaults,
+    .hf_aliases = vl_aliases,
+    .hf_ignored_keys = vl_ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,

@@ -200,6 +200,22 @@ static quire_status rotate_even(const struct qr_gguf_source *s, struct qr_rope_c
     return QUIRE_OK;
 }
 
+/* HunYuan VL: the base is that of the file, enlarged by a constant. */
+static quire_status read_alpha(const struct qr_gguf_source *s, struct qr_rope_config *r)
+{
+    float alpha = 0;
+    if (s->arch->hf_rope_alpha)
+        QR_TRY(qr_gguf_source_f32_or(s, "rope.scaling.alpha", 0, &alpha));
+    if (alpha == 0)
+        return QUIRE_OK;
+    if (!(alpha > 0) || r->dim <= 2)
+        return qr_fail(s->err, QUIRE_E_FORMAT,
+                       "%s.rope.scaling.alpha is %g with %u rotary dimensions", s->prefix,
+                       (double)alpha, r->dim);
+    r->theta *= pow((double)alpha, r->dim / (r->dim - 2.0));
+    return QUIRE_OK;
+}
+
 quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
@@ -215,6 +231,7 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));
     QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base", 10000, &theta));
     r->theta = (double)theta;
+    QR_TRY(read_alpha(s, r));
     QR_TRY(read_scaling(s, r, &longrope));
     if (r->scaling == QR_ROPE_SCALING_YARN)
         QR_TRY(read_yarn(s, r));

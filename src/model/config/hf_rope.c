@@ -47,12 +47,17 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
         const char *name;
         enum qr_rope_scaling scaling;
     } types[] = {
-        { "default", QR_ROPE_SCALING_NONE },      { "linear", QR_ROPE_SCALING_LINEAR },
-        { "llama3", QR_ROPE_SCALING_LLAMA3 },     { "yarn", QR_ROPE_SCALING_YARN },
-        { "longrope", QR_ROPE_SCALING_LONGROPE }, { "su", QR_ROPE_SCALING_LONGROPE },
-        { "dynamic", QR_ROPE_SCALING_DYNAMIC },   { "proportional", QR_ROPE_SCALING_FREQ_FACTORS },
+        { "default", QR_ROPE_SCALING_NONE },
+        { "linear", QR_ROPE_SCALING_LINEAR },
+        { "llama3", QR_ROPE_SCALING_LLAMA3 },
+        { "yarn", QR_ROPE_SCALING_YARN },
+        { "longrope", QR_ROPE_SCALING_LONGROPE },
+        { "su", QR_ROPE_SCALING_LONGROPE },
+        { "dynamic", QR_ROPE_SCALING_DYNAMIC },
+        { "proportional", QR_ROPE_SCALING_FREQ_FACTORS },
         { "mrope", QR_ROPE_SCALING_NONE }, /* positions of images; those of text are plain */
         { "ntk", QR_ROPE_SCALING_NTK },
+        { "xdrope", QR_ROPE_SCALING_DYNAMIC }, /* as mrope, with alpha */
     };
     const char *name = "default";
     enum qr_json_state state;
@@ -64,7 +69,8 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
             qr_json_str(s->dict, "config.json: RoPE parameters", "type", &name, &state, s->h->err));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(name, types[i].name) == 0) {
-            if (types[i].scaling == QR_ROPE_SCALING_NTK && !s->h->arch->hf_ntk_rope)
+            if ((types[i].scaling == QR_ROPE_SCALING_NTK && !s->h->arch->hf_ntk_rope) ||
+                (name[0] == 'x' && !s->h->arch->hf_rope_alpha))
                 break;
             *out = types[i].scaling;
             if (*out == QR_ROPE_SCALING_YARN && s->h->arch->hf_yarn_is_longrope)

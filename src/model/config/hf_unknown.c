@@ -146,6 +146,7 @@ static const struct qr_ignored_key rope[] = {
     { "finetuned", NULL },     /* whether the model was trained with the scaling */
     { "mrope_section", NULL }, /* positions of images; those of text are plain */
     { "mrope_interleaved", NULL },
+    { "xdrope_section", NULL },
     { 0 },
 };
 
