@@ -163,6 +163,12 @@ def llama4(experts, step, **options):
 
 
 # Cohere 2 with experts: a dense layer with RoPE, two windows, and a layer with neither; logits have a factor
+DEEPSEEK_CONFIG = {"n_routed_experts": EXPERTS, "num_experts_per_tok": TOP_K, "n_shared_experts": 2,
+                   "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": False, "first_k_dense_replace": 1,
+                   "moe_layer_freq": 1, "scoring_func": "softmax", "aux_loss_alpha": 0.001, "seq_aux": True}
+DEEPSEEK_KEYS = [("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
+                 ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN), ("expert_shared_count", GGUF_U32, 2),
+                 ("expert_weights_scale", GGUF_F32, 1.0), ("leading_dense_block_count", GGUF_U32, 1)]
 COHERE_TYPES = ["full_attention", "sliding_attention", "sliding_attention", "full_attention"]
 COHERE_CONFIG = {"num_experts": EXPERTS, "num_experts_per_tok": TOP_K, "intermediate_size": EXPERT_FFN,
                  "prefix_dense_intermediate_size": FFN, "first_k_dense_replace": 1, "head_dim": HEAD,
@@ -263,13 +269,11 @@ MODELS = (
                         ("expert_weights_norm", GGUF_BOOL, True), ("expert_weights_scale", GGUF_F32, 1.0),
                         ("leading_dense_block_count", GGUF_U32, 0), ("rope.scaling.type", GGUF_STR, "none")]),
     lambda: Model("deepseek", moe="softmax", renormalize=False, gguf="deepseek", gguf_pairs=True,
-                  config={"n_routed_experts": EXPERTS, "num_experts_per_tok": TOP_K, "n_shared_experts": 2,
-                          "moe_intermediate_size": EXPERT_FFN, "norm_topk_prob": False, "first_k_dense_replace": 1,
-                          "moe_layer_freq": 1, "scoring_func": "softmax", "aux_loss_alpha": 0.001, "seq_aux": True},
-                  keys=[("expert_count", GGUF_U32, EXPERTS), ("expert_used_count", GGUF_U32, TOP_K),
-                        ("expert_feed_forward_length", GGUF_U32, EXPERT_FFN), ("expert_shared_count", GGUF_U32, 2),
-                        ("expert_weights_scale", GGUF_F32, 1.0), ("leading_dense_block_count", GGUF_U32, 1),
-                        ("rope.scaling.type", GGUF_STR, "none")]),
+                  config=DEEPSEEK_CONFIG, keys=[*DEEPSEEK_KEYS, ("rope.scaling.type", GGUF_STR, "none")]),
+    # the text of DeepSeek-OCR, whose folder is taken as one of DeepSeek MoE here
+    lambda: Model("deepseek", moe="softmax", renormalize=False, gguf="deepseek2-ocr", config=DEEPSEEK_CONFIG,
+                  keys=[*DEEPSEEK_KEYS, ("rope.dimension_count", GGUF_U32, 0), ("attention.sliding_window", GGUF_U32, 0),
+                        ("expert_gating_func", GGUF_U32, 1), ("vocab_size", GGUF_U32, tiny.VOCAB)]),
     lambda: Model("bailing_moe_v2", rope_dim=HEAD // 2, qk="head", moe="sigmoid", mtp=True, gguf="bailingmoe2",
                   mtp_names=(("shared_head.norm", "final_layernorm"),), mtp_gguf="layer_output_norm",
                   folder=fused(False, "attention.query_key_value", BAILING), keys=MOE_KEYS,

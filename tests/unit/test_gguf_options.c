@@ -4,6 +4,7 @@
 #include "model/arch/arch.h"
 #include "model/config/unknown.h"
 #include "test_gguf_model.h"
+#include <math.h>
 
 static void u32(const char *arch, const char *key, uint32_t v, quire_status status,
                 const char *text)
@@ -164,6 +165,42 @@ static void test_scaling(void **state)
     qr_model_config_free(&c);
     bad("phi3", (struct entry){ "phi3.rope.scaling.type", QR_GGUF_BOOL, 1, NULL }, QUIRE_E_FORMAT,
         "rope.scaling.type has type bool");
+}
+
+/* The base of RoPE times a power of alpha. */
+static void test_alpha(void **state)
+{
+    (void)state;
+    struct entry alpha = { "hunyuan_vl.rope.scaling.alpha", QR_GGUF_F32, 4, NULL };
+    struct qr_model_config c = good("hunyuan_vl", NULL, 0);
+    const double base = c.rope[0].theta;
+    const uint32_t dim = c.rope[0].dim;
+    qr_model_config_free(&c);
+    c = good("hunyuan_vl", &alpha, 1);
+    assert_true(fabs(c.rope[0].theta / (base * pow(4, dim / (dim - 2.0))) - 1) < 1e-12);
+    qr_model_config_free(&c);
+    alpha.value = -1;
+    bad("hunyuan_vl", alpha, QUIRE_E_FORMAT, "hunyuan_vl.rope.scaling.alpha is -1");
+    bad("hunyuan_vl", (struct entry){ alpha.key, QR_GGUF_STRING, 0, "x" }, QUIRE_E_FORMAT,
+        "rope.scaling.alpha has type string");
+    bad("llama", (struct entry){ "llama.rope.scaling.alpha", QR_GGUF_F32, 4, NULL },
+        QUIRE_E_UNSUPPORTED, "llama.rope.scaling.alpha");
+}
+
+/* The files of DeepSeek-OCR say 0 rotary dimensions, and all of a head rotates. */
+static void test_whole_head(void **state)
+{
+    (void)state;
+    struct entry dim = { "deepseek2-ocr.rope.dimension_count", QR_GGUF_U32, 0, NULL };
+    struct qr_model_config c = good("deepseek2-ocr", &dim, 1);
+    assert_true(c.rope[0].kind == QR_ROPE_NEOX && c.rope[0].dim == c.head_dim && c.head_dim);
+    dim.value = c.head_dim / 2;
+    qr_model_config_free(&c);
+    bad("deepseek2-ocr", dim, QUIRE_E_UNSUPPORTED, "family deepseek_ocr rotates all");
+    bad("deepseek2-ocr", (struct entry){ dim.key, QR_GGUF_STRING, 0, "x" }, QUIRE_E_FORMAT,
+        "rope.dimension_count has type string");
+    u32("deepseek2-ocr", "attention.sliding_window", 8, QUIRE_E_UNSUPPORTED,
+        "deepseek2-ocr.attention.sliding_window is 8");
 }
 
 /* Tensors of frequency factors of a wrong size or type. */
@@ -361,7 +398,8 @@ int main(void)
         cmocka_unit_test(test_list),           cmocka_unit_test(test_factor_types),
         cmocka_unit_test(test_unknown),        cmocka_unit_test(test_loops),
         cmocka_unit_test(test_no_heads),       cmocka_unit_test(test_sublayers),
-        cmocka_unit_test(test_layer_limits),   cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_layer_limits),   cmocka_unit_test(test_alpha),
+        cmocka_unit_test(test_whole_head),     cmocka_unit_test(test_unsupported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -286,10 +286,11 @@ struct qr_arch {
     bool gguf_moe_every; /* moe_every_n_layers says which layers have experts */
     /* models with this many experts have no norm of queries and keys; 0: none */
     uint32_t gguf_no_qk_norm_experts;
-    bool gguf_local_rope;           /* windowed layers have no RoPE scaling */
-    bool gguf_half_rope;            /* layers without a window rotate half of what the file says */
-    float gguf_local_theta;         /* their freq_base_swa by default; 0: freq_base */
-    float gguf_altup_coef_clip;     /* see qr_altup_config; the files have no key for it */
+    bool gguf_local_rope;       /* windowed layers have no RoPE scaling */
+    bool gguf_half_rope;        /* layers without a window rotate half of what the file says */
+    bool gguf_whole_head_rope;  /* rope.dimension_count 0 is all of a head; others are refused */
+    float gguf_local_theta;     /* their freq_base_swa by default; 0: freq_base */
+    float gguf_altup_coef_clip; /* see qr_altup_config; the files have no key for it */
     bool gguf_attn_factor_is_total; /* attn_factor contains the factor of YaRN's rule */
     const struct qr_name_rule *gguf_names, *gguf_common_names;
     /* With norms_by_tensors, where the gate is a half of ffn_up: [0] in front, [1] behind, which

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* deepseek_moe.c - DeepSeek MoE, the first of the family: attention as in Llama, softmax router,
- * shared experts. */
+/* deepseek_moe.c - DeepSeek MoE, the first of the family, and the text of DeepSeek-OCR: attention
+ * as in Llama, softmax router, shared experts. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -33,5 +33,20 @@ const struct qr_arch qr_arch_deepseek = {
     .hf_names = qr_names_hf_llama,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_INTERLEAVED, /* the converter permutes the rows of q and k */
+    .gguf_names = qr_names_gguf,
+};
+
+/* GGUF files only. Windows in them, which all tokens of the prompt are in, are refused. */
+const struct qr_arch qr_arch_deepseek_ocr = {
+    .name = "deepseek_ocr",
+    .gguf_archs = { "deepseek2-ocr" },
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SOFTMAX },
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_whole_head_rope = true,
     .gguf_names = qr_names_gguf,
 };

@@ -27,6 +27,7 @@
     X(deberta)                                                                                     \
     X(dbrx)                                                                                        \
     X(deepseek)                                                                                    \
+    X(deepseek_ocr)                                                                                \
     X(deepseek_v2)                                                                                 \
     X(deepseek_v3)                                                                                 \
     X(deepseek_v32)                                                                                \

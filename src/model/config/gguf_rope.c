@@ -216,6 +216,20 @@ static quire_status read_alpha(const struct qr_gguf_source *s, struct qr_rope_co
     return QUIRE_OK;
 }
 
+static quire_status read_dim(const struct qr_gguf_source *s, uint32_t *dim)
+{
+    const uint32_t head = s->cfg->head_dim;
+    QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", head, dim));
+    if (!s->arch->gguf_whole_head_rope)
+        return QUIRE_OK;
+    if (*dim && *dim != head)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.rope.dimension_count is %u; family %s rotates all %u elements of a head",
+                       s->prefix, *dim, s->arch->name, head);
+    *dim = head;
+    return QUIRE_OK;
+}
+
 quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
 {
     struct qr_model_config *cfg = s->cfg;
@@ -228,7 +242,7 @@ quire_status qr_gguf_read_rope(const struct qr_gguf_source *s)
     if (s->arch->gguf_rope == QR_ROPE_NONE || cfg->alibi_max_bias > 0 || !in_use)
         return QUIRE_OK;
     *r = (struct qr_rope_config){ .kind = s->arch->gguf_rope, .factor = 1, .cos_sin_scale = 1 };
-    QR_TRY(qr_gguf_source_u32_or(s, "rope.dimension_count", cfg->head_dim, &r->dim));
+    QR_TRY(read_dim(s, &r->dim));
     QR_TRY(qr_gguf_source_f32_or(s, "rope.freq_base", 10000, &theta));
     r->theta = (double)theta;
     QR_TRY(read_alpha(s, r));
