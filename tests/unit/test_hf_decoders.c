@@ -122,6 +122,19 @@ static void test_hunyuan_vl(void **state)
     bad(MODEL("llama", XDROPE), QUIRE_E_UNSUPPORTED, "RoPE type xdrope");
 }
 
+static void test_talkie(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(MODEL("talkie", ""));
+    assert_true(c.gains && c.output_gain && c.embedding_norm && !c.tied_embeddings);
+    assert_true(c.qk_norm == QR_QK_NORM_L2 && c.norm == QR_NORM_RMS_PLAIN && c.ffn_gated);
+    assert_true(c.rope[0].clockwise && c.rope[0].theta == 1e6 && c.norm_eps == 0x1p-23f);
+    qr_model_config_free(&c);
+    c = good(MODEL("llama", ""));
+    assert_true(!c.gains && !c.output_gain);
+    qr_model_config_free(&c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -130,6 +143,7 @@ int main(void)
         cmocka_unit_test(test_plamo),
         cmocka_unit_test(test_paddleocr),
         cmocka_unit_test(test_hunyuan_vl),
+        cmocka_unit_test(test_talkie),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

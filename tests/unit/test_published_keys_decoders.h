@@ -3,7 +3,7 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_DECODERS_H
 #define QR_TEST_PUBLISHED_KEYS_DECODERS_H
 
-/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR */
+/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR, Talkie 13B */
 #define PUBLISHED_DECODERS                                                                         \
     { "modernbert-decoder",                                                                        \
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"causal_mask\":true,"                  \
@@ -37,19 +37,22 @@
           "\"use_bias\":false,\"use_flash_attention\":false,\"video_token_id\":101307,"            \
           "\"vision_config\":{\"hidden_size\":1152},\"vision_start_token_id\":101305,"             \
           "\"weight_share_add_bias\":true" },                                                      \
+        { "hunyuan_vl",                                                                            \
+          ",\"attention_bias\":false,\"attention_head_dim\":16,\"eod_token_id\":20,"               \
+          "\"head_dim\":16,\"hidden_act\":\"silu\",\"image_end_token_id\":19,"                     \
+          "\"image_newline_token_id\":21,\"image_start_token_id\":18,"                             \
+          "\"image_token_id\":20,\"mlp_bias\":false,\"norm_type\":\"rms\","                        \
+          "\"num_experts\":1,\"org_vocab_size\":318,\"pad_id\":2,\"pretraining_tp\":1,"            \
+          "\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"alpha\":1000.0,\"beta_fast\":32,"            \
+          "\"beta_slow\":1,\"factor\":1.0,\"mscale\":1.0,\"mscale_all_dim\":1.0,"                  \
+          "\"type\":\"xdrope\",\"xdrope_section\":[2,2,2,2]},\"rope_theta\":10000.0,"              \
+          "\"routed_scaling_factor\":1.0,\"sep_token_id\":0,\"text_end_id\":8,"                    \
+          "\"text_start_id\":7,\"tie_word_embeddings\":true,\"use_cla\":false,"                    \
+          "\"use_qk_norm\":true,\"vision_config\":{\"hidden_size\":1152}" },                       \
     {                                                                                              \
-        "hunyuan_vl",                                                                              \
-            ",\"attention_bias\":false,\"attention_head_dim\":16,\"eod_token_id\":20,"             \
-            "\"head_dim\":16,\"hidden_act\":\"silu\",\"image_end_token_id\":19,"                   \
-            "\"image_newline_token_id\":21,\"image_start_token_id\":18,"                           \
-            "\"image_token_id\":20,\"mlp_bias\":false,\"norm_type\":\"rms\","                      \
-            "\"num_experts\":1,\"org_vocab_size\":318,\"pad_id\":2,\"pretraining_tp\":1,"          \
-            "\"rms_norm_eps\":1e-05,\"rope_scaling\":{\"alpha\":1000.0,\"beta_fast\":32,"          \
-            "\"beta_slow\":1,\"factor\":1.0,\"mscale\":1.0,\"mscale_all_dim\":1.0,"                \
-            "\"type\":\"xdrope\",\"xdrope_section\":[2,2,2,2]},\"rope_theta\":10000.0,"            \
-            "\"routed_scaling_factor\":1.0,\"sep_token_id\":0,\"text_end_id\":8,"                  \
-            "\"text_start_id\":7,\"tie_word_embeddings\":true,\"use_cla\":false,"                  \
-            "\"use_qk_norm\":true,\"vision_config\":{\"hidden_size\":1152}"                        \
+        "talkie", ",\"auto_map\":{\"AutoConfig\":\"configuration_talkie.TalkieConfig\"},"          \
+                  "\"head_dim\":16,\"max_position_embeddings\":2048,\"rope_theta\":1000000.0,"     \
+                  "\"tie_word_embeddings\":false"                                                  \
     }
 
 #endif

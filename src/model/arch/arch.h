@@ -84,7 +84,7 @@ struct qr_arch {
     bool half_ffn; /* the feed-forward size of files counts gate and up */
     enum qr_qk_norm qk_norm;
     bool qk_norm_after_rope, v_norm;
-    bool layer_scale; /* see qr_model_config */
+    bool layer_scale, gains; /* see qr_model_config */
     /* tensors of the file decide about QR_QK_NORM_FULL, with biases, and second_post_norm */
     bool norms_by_tensors;
     bool loops;              /* the layers run several times, if the file says so */

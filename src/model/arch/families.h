@@ -165,6 +165,7 @@
     X(t5)                                                                                          \
     X(t5_encoder)                                                                                  \
     X(t5gemma)                                                                                     \
+    X(talkie)                                                                                      \
     X(vaultgemma)                                                                                  \
     X(xverse)                                                                                      \
     X(youtu)                                                                                       \

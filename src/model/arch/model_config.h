@@ -383,7 +383,8 @@ struct qr_model_config {
     bool no_lm_head;      /* an encoder without LM head: it computes no logits */
     /* of a decoder: the LM head reads norm(act(dense(x))); encoders have that layer or not */
     bool head_dense;
-    uint8_t pooling; /* enum quire_pooling, recommended by the author */
+    bool output_gain; /* a tensor has a factor of the logits */
+    uint8_t pooling;  /* enum quire_pooling, recommended by the author */
     /* what the author's embeddings need besides `pooling` and normalization, such as a dense layer
      * behind it, for messages; "" = nothing */
     char embedding_module[96];
@@ -414,6 +415,9 @@ struct qr_model_config {
     bool xielu_in_layers; /* XIELU: the parameters are in qr_layer_config, not tensors */
     bool sub_norms;       /* norms of the inputs of the attention output and FFN down projections */
     bool layer_scale;     /* the residual stream behind a layer is multiplied by a factor of it */
+    /* the queries of a head have a factor, the outputs of sublayers another, and behind a layer the
+     * embedding is added, with the third (Talkie) */
+    bool gains;
     struct qr_bias_config bias;
 
     /* attention */

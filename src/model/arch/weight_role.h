@@ -11,6 +11,7 @@ enum qr_weight_role {
     QR_W_TOKEN_EMBD, /* [vocab][hidden], as all tables [hidden or embedding_size] */
     QR_W_OUTPUT,     /* LM head, [vocab][hidden]; absent with tied embeddings: use TOKEN_EMBD */
     QR_W_OUTPUT_BIAS,
+    QR_W_OUTPUT_GAIN, /* [1]: multiplies the logits */
     QR_W_OUTPUT_NORM, /* final norm */
     QR_W_OUTPUT_NORM_BIAS,
     QR_W_POS_EMBD,
@@ -288,7 +289,12 @@ enum qr_weight_role {
     QR_W_PLE_GATE, /* [ple dim][hidden] */
     QR_W_PLE_OUT,  /* [hidden][ple dim] */
     QR_W_PLE_POST_NORM,
-    QR_W_LAYER_SCALE,  /* [1] */
+    QR_W_LAYER_SCALE, /* [1] */
+    /* qr_model_config.gains */
+    QR_W_QUERY_GAIN, /* [n_heads] */
+    QR_W_ATTN_GAIN,  /* [1], as the two behind it */
+    QR_W_FFN_GAIN,
+    QR_W_EMBD_GAIN,
     QR_W_LAUREL_LEFT,  /* [laurel rank][hidden] */
     QR_W_LAUREL_RIGHT, /* [hidden][laurel rank] */
     QR_W_LAUREL_POST_NORM,

@@ -22,6 +22,7 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->v_norm = arch->v_norm;
     cfg->sub_norms = arch->sub_norms;
     cfg->layer_scale = arch->layer_scale;
+    cfg->gains = arch->gains;
     cfg->embedding_scale = cfg->logit_scale = cfg->residual_scale = cfg->alibi_scale = 1;
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;

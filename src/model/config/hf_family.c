@@ -143,6 +143,7 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
     QR_TRY(read_factor(h, all, "logits_scaling", &divisor));
     QR_TRY(read_factor(h, h->arch->hf_logit_scale, "logit_scale", &cfg->logit_scale));
     cfg->logit_scale /= divisor;
+    cfg->output_gain = cfg->gains;
     QR_TRY(read_factor(h, h->arch->hf_clip_qkv, "clip_qkv", &cfg->clip_qkv));
     /* attention is linear in the values: the factor of its output is that of the values */
     QR_TRY(read_factor(h, h->arch->hf_value_scale, "attention_value_scale",

@@ -389,6 +389,8 @@ static void reserve_buffers(const struct quire_model *m, struct quire_context *c
     qr_hyper_reserve(m, ctx, c);
     qr_compress_reserve(m, ctx, c);
     qr_adapter_reserve(m, ctx, c);
+    if (cfg->shared_block.n_blocks || cfg->gains)
+        ctx->embedding = take(c, rows, cfg->hidden_size, sizeof(float));
     qr_shared_block_reserve(m, ctx, c);
     qr_mtp_reserve(m, ctx, c);
     qr_partial_head_reserve(m, ctx, c);

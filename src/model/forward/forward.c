@@ -152,8 +152,8 @@ static void add_affine(const struct qr_model_layer *layer, enum qr_weight_role w
         x[j] = (x[j] + shift[j]) * w[j] + (sub[j] + out_shift[j]) * out_scale[j];
 }
 
-/* x += residual_scale * scale * sub over the thread's rows; sub passes the sublayer's output norm
- * first, if the block has one. */
+/* x += residual_scale * scale * gain * sub over the thread's rows; sub passes the sublayer's output
+ * norm first, if the block has one. */
 static void add_residual(const struct qr_step *s, enum qr_block_kind block,
                          const struct qr_model_layer *layer, const float *sub, float scale,
                          enum qr_weight_role post, enum qr_weight_role post_bias,
@@ -167,7 +167,8 @@ static void add_residual(const struct qr_step *s, enum qr_block_kind block,
     const enum qr_weight_role role = attention ? QR_W_ATTN_RESIDUAL : QR_W_FFN_RESIDUAL;
     const float *weights = layer->vec[role];
     const bool twice = attention && c->second_post_norm;
-    scale *= c->residual_scale;
+    const float *gain = layer->vec[attention ? QR_W_ATTN_GAIN : QR_W_FFN_GAIN];
+    scale *= c->residual_scale * (gain ? *gain : 1);
     if (twice) /* h is unused between sublayers */
         memcpy(t.h + t.begin * width, t.x + t.begin * width,
                (t.end - t.begin) * width * sizeof *t.h);
@@ -216,6 +217,16 @@ static void scale_rows(const struct qr_step *s, float factor, const struct quire
     const struct qr_thread_state t = qr_thread_state(s, team);
     const size_t width = m->config->hidden_size;
     m->kernels->scale(t.x + t.begin * width, factor, (t.end - t.begin) * width);
+}
+
+/* x += gain * embedding over the thread's rows. */
+static void add_embedding(const struct qr_step *s, float gain, const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = m->config->hidden_size;
+    m->kernels->axpy(t.x + t.begin * width, gain, s->ctx->embedding + t.begin * width,
+                     (t.end - t.begin) * width);
 }
 
 /* The mixer of layer i: attention, a recurrent layer, or both side by side. */
@@ -324,7 +335,7 @@ static void run_block(const struct qr_step *s, uint32_t i, const struct quire_te
 }
 
 /* What follows the sublayers of a layer: the correction of other residual streams, its per-layer
- * embedding, and its factor. */
+ * embedding, the embedding, and its factor. */
 static void finish_layer(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
@@ -339,6 +350,8 @@ static void finish_layer(const struct qr_step *s, uint32_t i, const struct quire
             add_residual(s, QR_BLOCK_SANDWICH_NORM, layer, ctx->sub, 1, QR_W_PLE_POST_NORM,
                          QR_W_FFN_POST_NORM_BIAS, team);
     }
+    if (layer->vec[QR_W_EMBD_GAIN])
+        add_embedding(s, layer->vec[QR_W_EMBD_GAIN][0], team);
     if (layer->vec[QR_W_LAYER_SCALE])
         scale_rows(s, layer->vec[QR_W_LAYER_SCALE][0], team);
 }

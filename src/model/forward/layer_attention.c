@@ -94,6 +94,8 @@ static void finish_heads(const struct qr_step *s, uint32_t i, float *heads, size
             norm_unit(ctx->model->kernels, heads + h * d,
                       query ? 1 : layer->vec[QR_W_ATTN_K_SCALE][first + h], d);
         finish_head(s, i, heads + h * d, r, head_norm(c, layer, first + h, d, query));
+        if (query && c->gains)
+            ctx->model->kernels->scale(heads + h * d, layer->vec[QR_W_QUERY_GAIN][first + h], d);
     }
     if (query && c->temperature_floor > 0 &&
         (c->temperature_everywhere || c->layers[i].rope == QR_LAYER_NO_ROPE))

@@ -75,6 +75,8 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_config *c = m->config;
     const struct qr_packed *head = qr_model_head(m);
+    const float *gain = m->global.vec[QR_W_OUTPUT_GAIN];
+    const float scale = c->logit_scale * (gain ? *gain : 1);
     float *out = s->args->logits + b->i0 * head->n + b->j0;
     const struct qr_linear_args args = { .w = head,
                                          .x = act,
@@ -86,8 +88,8 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
     qr_linear_run_block(&args, b, m->kernels);
     qr_adapter_up(s, down, &head_site, b, out, head->n);
     for (size_t i = b->i0; i < b->i1; i++, out += head->n) {
-        if (c->logit_scale != 1)
-            m->kernels->scale(out, c->logit_scale, b->j1 - b->j0);
+        if (scale != 1)
+            m->kernels->scale(out, scale, b->j1 - b->j0);
         if (c->final_softcap > 0)
             m->kernels->soft_cap(out, c->final_softcap, b->j1 - b->j0);
     }

@@ -32,7 +32,6 @@ void qr_shared_block_reserve(const struct quire_model *model, struct quire_conte
         return;
     ctx->own_rank = (b->rank + QR_LORA_PANEL - 1) / QR_LORA_PANEL * QR_LORA_PANEL;
     ctx->own_u = take_floats(buffers, SLOTS * rows, ctx->own_rank);
-    ctx->embedding = take_floats(buffers, rows, hidden);
     ctx->block_in = take_floats(buffers, rows, 2 * hidden);
 }
 

@@ -269,7 +269,7 @@ struct quire_context {
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */
-    float *embedding;  /* [hidden] embeddings, which shared blocks read; NULL without blocks */
+    float *embedding;  /* [hidden] embeddings that shared blocks and gains read, else NULL */
     float *block_in;   /* input of a shared block, [2 hidden], or of an MTP head (mtp_input.h) */
     float *head_in;    /* [max_logits][hidden] input of the LM head */
     float *head_mid;   /* [max_logits][hidden] output of a head's dense layer; NULL without heads */

@@ -172,7 +172,7 @@ bool qr_adapter_scales_differ(const struct qr_arch *arch)
 {
     const struct qr_recurrent_arch *r = arch->recurrent;
     const bool halves = r && r->config.kind == QR_RECURRENT_WKV6 && !r->config.gated_linear;
-    return arch->hf_falcon_h1 || arch->hf_tiled_heads || halves;
+    return arch->hf_falcon_h1 || arch->hf_tiled_heads || arch->gains || halves;
 }
 
 quire_status qr_adapter_refuse_scaled(const char *family, struct quire_error *err)

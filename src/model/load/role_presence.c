@@ -230,6 +230,11 @@ static enum qr_presence layer_end_presence(const struct qr_model_config *c,
     switch (role) {
     case QR_W_LAYER_SCALE:
         return required_if(c->layer_scale);
+    case QR_W_QUERY_GAIN:
+    case QR_W_ATTN_GAIN:
+    case QR_W_FFN_GAIN:
+    case QR_W_EMBD_GAIN:
+        return required_if(c->gains);
     case QR_W_LAUREL_LEFT:
     case QR_W_LAUREL_RIGHT:
     case QR_W_LAUREL_POST_NORM:

@@ -24,6 +24,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
                                                                                : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
         return c->kind == QR_MODEL_DECODER ? required_if(c->bias.output) : QR_OPTIONAL;
+    case QR_W_OUTPUT_GAIN:
+        return required_if(c->output_gain);
     case QR_W_ENC_TOKEN_EMBD:
         return required_if(c->encoder_embedding);
     case QR_W_EMBD_SHIFT:

@@ -55,8 +55,8 @@ static struct shape squeezed(uint32_t n, const uint64_t *dims)
     return s;
 }
 
-/* Recurrent weights, which writers store with dimensions of size 1 in various places; vectors may
- * have several dimensions (a norm per group). */
+/* Recurrent weights and factors of heads, which writers store with dimensions of size 1 in various
+ * places; vectors may have several dimensions (a norm per group). */
 static bool same_recurrent_shape(const struct qr_source_tensor *t, const struct shape *want,
                                  bool vector)
 {
@@ -183,7 +183,8 @@ static quire_status bind(struct qr_weights *w, enum qr_weight_role role, uint32_
     if (qr_role_is_table(role))
         return bind_table(w, role, layer, tensor, &t, &shape, err);
     QR_TRY(check_type(&t, vector, err));
-    const bool recurrent = (role >= QR_W_REC_Q && role <= QR_W_REC_LAST) || role == QR_W_NGRAM_CONV;
+    const bool recurrent = (role >= QR_W_REC_Q && role <= QR_W_REC_LAST) ||
+                           role == QR_W_NGRAM_CONV || role == QR_W_QUERY_GAIN;
     if (recurrent ? !same_recurrent_shape(&t, &shape, vector) : !same_shape(&t, &shape))
         return wrong_shape(&t, &shape, err);
     const bool dequantize = transposed && qr_weight_type_info(t.type)->block_elems != 1;
