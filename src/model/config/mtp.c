@@ -3,6 +3,7 @@
 #include "model/config/mtp.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
+#include "model/config/limits.h"
 
 quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struct qr_arch *arch,
                                         bool gguf, struct quire_error *err)
@@ -35,5 +36,30 @@ quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struc
     cfg->n_layers = 1;
     cfg->n_mtp_layers = 0;
     cfg->recurrent.kind = QR_RECURRENT_NONE;
+    return QUIRE_OK;
+}
+
+/* A window of keys of the model contains the head's own position, for which there is no key. */
+quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_error *err)
+{
+    const struct qr_mtp_config *m = &c->mtp;
+    if (m->kind == QR_MTP_NONE)
+        return QUIRE_OK;
+    if (m->base_size == 0 || m->base_size > QR_CONFIG_MAX_HIDDEN)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: hidden size of the head's model is %u, 1 to %d are allowed",
+                       m->base_size, QR_CONFIG_MAX_HIDDEN);
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        if (c->layers[i].kv_source == QR_KV_OF_BASE && c->layers[i].window == 1)
+            return qr_fail(err, QUIRE_E_FORMAT, "model config: a window of 1 in a head's layer %u",
+                           i);
+    if (m->n_outputs > c->vocab_size)
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: outputs for %u of %u tokens",
+                       m->n_outputs, c->vocab_size);
+    if (m->n_clusters &&
+        (c->vocab_size % m->n_clusters != 0 || !m->top_clusters || m->top_clusters > m->n_clusters))
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: %u of %u clusters in a vocabulary of %u tokens",
+                       m->top_clusters, m->n_clusters, c->vocab_size);
     return QUIRE_OK;
 }

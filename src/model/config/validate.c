@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/config/config.h"
 #include "model/config/limits.h"
+#include "model/config/mtp.h"
 
 static quire_status in_range(const char *name, uint64_t v, uint64_t min, uint64_t max,
                              struct quire_error *err)
@@ -291,29 +292,6 @@ static quire_status check_index(const struct qr_model_config *c, struct quire_er
     return own ? QUIRE_OK : qr_fail(err, QUIRE_E_FORMAT, "model config: no layer has an indexer");
 }
 
-/* A head of multi-token prediction in files of its own. Its window contains its own position, for
- * which there is no key. */
-static quire_status check_head(const struct qr_model_config *c, struct quire_error *err)
-{
-    const struct qr_mtp_config *m = &c->mtp;
-    if (m->kind == QR_MTP_NONE)
-        return QUIRE_OK;
-    QR_TRY(in_range("hidden size of the head's model", m->base_size, 1, QR_CONFIG_MAX_HIDDEN, err));
-    for (uint32_t i = 0; i < c->n_layers; i++)
-        if (c->layers[i].kv_source == QR_KV_OF_BASE && c->layers[i].window == 1)
-            return qr_fail(err, QUIRE_E_FORMAT, "model config: a window of 1 in a head's layer %u",
-                           i);
-    if (m->n_outputs > c->vocab_size)
-        return qr_fail(err, QUIRE_E_FORMAT, "model config: outputs for %u of %u tokens",
-                       m->n_outputs, c->vocab_size);
-    if (m->n_clusters &&
-        (c->vocab_size % m->n_clusters != 0 || !m->top_clusters || m->top_clusters > m->n_clusters))
-        return qr_fail(err, QUIRE_E_FORMAT,
-                       "model config: %u of %u clusters in a vocabulary of %u tokens",
-                       m->top_clusters, m->n_clusters, c->vocab_size);
-    return QUIRE_OK;
-}
-
 /* Attention with shared keys and values. The limits keep every product below 2^48. */
 static quire_status check_shared_kv(const struct qr_model_config *c, struct quire_error *err)
 {
@@ -507,7 +485,7 @@ quire_status qr_model_config_validate(const struct qr_model_config *c, struct qu
     for (uint32_t i = 0; i < c->n_rope; i++)
         QR_TRY(check_rope(c, &c->rope[i], err));
     QR_TRY(check_shared_kv(c, err));
-    QR_TRY(check_head(c, err));
+    QR_TRY(qr_mtp_config_check(c, err));
     QR_TRY(check_index(c, err));
     QR_TRY(check_numbers(c, err));
     QR_TRY(check_moe(c, err));
