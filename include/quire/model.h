@@ -378,6 +378,7 @@ struct quire_forward_args {
      *  several residual streams (QUIRE_E_UNSUPPORTED) */
     const uint32_t *feature_layers;
     uint32_t n_features;
+    uint32_t reserved3; /**< 0 */
     /** [T][n_features][hidden_size] f32 out: the residual stream before these layers, for heads
      *  with features */
     float *features;

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_draft_eagle3.c - EAGLE-3 heads of models of several families: arguments of steps,
  * speculative decoding with the same answers in fewer steps. */
-#include "test_draft_requests.h"
-#include "test_mtp.h"
-#include <sys/stat.h>
+#include "test_draft_heads.h"
 
 enum { VOCAB = 320, BASE = 64, HIDDEN = 64, HEADS = 4, KV_HEADS = 2, HEAD = 16, FFN = 96 };
-
-static char head_path[80]; /* a folder in `dir` */
 
 static const char head_config[] =
     "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"model_type\": \"llama\", "
@@ -16,13 +12,6 @@ static const char head_config[] =
     "\"num_key_value_heads\": 2, \"head_dim\": 16, \"max_position_embeddings\": 512, "
     "\"tie_word_embeddings\": false, \"rms_norm_eps\": 1e-05, "
     "\"eagle_config\": {\"eagle_aux_hidden_state_layer_ids\": [0, 1, 0]}}";
-
-static void add_weights(struct folder *f, const char *name, uint64_t rows, uint64_t cols)
-{
-    struct tensor *t = add(f, name, rows, cols);
-    for (size_t i = 0; i < t->n; i++)
-        t->data[i] = (rows ? 0 : 1) + 0.4f * next_uniform();
-}
 
 /* Writes the model to `dir` and its head to a folder in it. Both have outputs for four tokens. */
 static void write_models(const char *golden)
@@ -44,45 +33,12 @@ static void write_models(const char *golden)
         { "fc.weight", HIDDEN, (uint64_t)3 * BASE },
         { "norm.weight", 0, HIDDEN },
     };
-    struct folder f;
-    char base[64];
-    read_folder(&f, golden);
-    seed = 7;
-    narrow_output(&f);
-    write_with_tokenizer(&f);
-    free_folder(&f);
-    memset(&f, 0, sizeof f);
+    struct folder f = { 0 };
+    write_base(golden);
     for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++)
         add_weights(&f, tensors[i].name, tensors[i].rows, tensors[i].cols);
     narrow_output(&f);
-    f.config = calloc(1, sizeof head_config);
-    memcpy(f.config, head_config, sizeof head_config);
-    snprintf(head_path, sizeof head_path, "%s/head", dir);
-    (void)mkdir(head_path, 0700);
-    strcpy(base, dir);
-    snprintf(dir, sizeof dir, "%.50s/head", base);
-    write_with_tokenizer(&f);
-    strcpy(dir, base);
-    free_folder(&f);
-}
-
-static struct quire_engine_params head_params(void)
-{
-    struct quire_engine_params p = mtp_params();
-    p.draft_model_path = head_path;
-    p.flags = 0;
-    return p;
-}
-
-static quire_status open_path(const char *path, struct quire_model *mtp_of,
-                              struct quire_model **out, struct quire_error *err)
-{
-    struct quire_model_params p;
-    quire_model_params_init(&p, sizeof p);
-    p.path = path;
-    p.mtp_of = mtp_of;
-    *err = (struct quire_error)QUIRE_ERROR_INIT;
-    return quire_model_open(&p, out, err);
+    write_head(&f, head_config);
 }
 
 static void test_opening(void **state)
@@ -201,6 +157,8 @@ static void test_arguments(void **state)
     run_step(&s, &a, QUIRE_E_RANGE, "feature_layers[1] is 99");
     a = (struct quire_forward_args){ .own_hidden = own };
     run_step(&s, &a, QUIRE_E_INVALID_ARG, "own_hidden");
+    a = (struct quire_forward_args){ .reserved3 = 1 };
+    run_step(&s, &a, QUIRE_E_INVALID_ARG, "reserved3");
     a = (struct quire_forward_args){
         .n_features = 3, .feature_layers = layers, .features = features, .hidden = hidden
     };
@@ -235,27 +193,17 @@ static void test_same_answers(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    static struct result plain, drafted;
     for (int g = 0; g < N_GOLDENS; g++) {
         write_models(goldens[g]);
-        const struct quire_engine_params ep = head_params();
+        struct quire_engine_params ep = head_params();
         struct quire_engine *e = open_with(&ep);
         assert_true(e->info.draft_weight_bytes > 0 && e->info.draft_kv_bytes > 0);
-        for (uint32_t i = 0; i < 6; i++) {
-            make_prompt(i);
-            const struct quire_sampling_params s = sampling_of(i ? 1.0f : 0, i);
-            struct quire_request_params p = fixed(prompt, 20 + 21 * i, 60, &s);
-            generate(e, &p, &plain);
-            p.draft_tokens = 1 + i;
-            p.flags |= i % 2 ? QUIRE_REQUEST_NO_REUSE : 0;
-            generate(e, &p, &drafted);
-            assert_same(&plain, &drafted);
-        }
-        const struct quire_engine_stats stats = stats_of(e);
-        assert_true(stats.model_accepted_tokens > 0);
-        assert_true(stats.model_accepted_tokens < stats.model_drafted_tokens);
-        assert_all_free(e);
+        check_requests(e);
         quire_engine_close(e);
+        for (int small = 0; small < 2; small++) {
+            ep.draft_cache_tokens = small ? 256 : 1024;
+            check_many_requests(ep);
+        }
     }
 }
 
@@ -297,49 +245,13 @@ static void test_rows(void **state)
     quire_engine_close(e);
 }
 
-static void test_many(void **state)
-{
-    (void)state;
-    if (!need_shared())
-        skip();
-    enum { REQUESTS = 12 };
-    static struct result plain[REQUESTS], drafted[REQUESTS];
-    for (int small = 0; small < 2; small++) {
-        write_models("llama");
-        struct quire_engine_params ep = head_params();
-        ep.max_step_tokens = 32;
-        ep.max_seqs = 4;
-        ep.block_size = 16;
-        ep.cache_tokens = 512;
-        ep.draft_cache_tokens = small ? 256 : 1024;
-        struct quire_engine *e = open_with(&ep);
-        for (int drafts = 0; drafts < 2; drafts++) {
-            quire_request_id ids[REQUESTS];
-            for (uint32_t i = 0; i < REQUESTS; i++) {
-                make_prompt(i / 3);
-                const struct quire_sampling_params s = sampling_of(i % 2 ? 1.0f : 0, i);
-                struct quire_request_params p = fixed(prompt, 40 + 9 * i, 30 + i, &s);
-                p.flags = QUIRE_REQUEST_IGNORE_EOS;
-                p.flags |= i % 3 ? QUIRE_REQUEST_FIXED_DRAFT : 0;
-                p.draft_tokens = drafts ? 1 + i % 5 : 0;
-                ids[i] = submit(e, &p);
-            }
-            run_to_completion(e, ids, REQUESTS, drafts ? drafted : plain);
-        }
-        for (int i = 0; i < REQUESTS; i++)
-            assert_same(&plain[i], &drafted[i]);
-        assert_true(stats_of(e).model_accepted_tokens > 0);
-        assert_all_free(e);
-        quire_engine_close(e);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opening),      cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_same_answers), cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_many),
+        cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_same_answers),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -73,4 +73,57 @@ static inline void make_prompt(uint32_t number)
         prompt[i] = (int32_t)(3 + (i * 7 + i / 11 * number) % 251);
 }
 
+/* The engine answers as without drafts at every depth and temperature; the model accepts a part of
+ * what its head drafts. */
+static inline void check_requests(struct quire_engine *e)
+{
+    static struct result plain, drafted;
+    for (uint32_t i = 0; i < 6; i++) {
+        make_prompt(i);
+        const struct quire_sampling_params s = sampling_of(i ? 1.0f : 0, i);
+        struct quire_request_params p = fixed(prompt, 20 + 21 * i, 60, &s);
+        generate(e, &p, &plain);
+        p.draft_tokens = 1 + i;
+        p.flags |= i % 2 ? QUIRE_REQUEST_NO_REUSE : 0;
+        generate(e, &p, &drafted);
+        assert_same(&plain, &drafted);
+    }
+    const struct quire_engine_stats stats = stats_of(e);
+    assert_true(stats.model_accepted_tokens > 0);
+    assert_true(stats.model_accepted_tokens < stats.model_drafted_tokens);
+    assert_all_free(e);
+}
+
+/* The same for many requests at a time, in chunks, with little memory for them and, of
+ * draft_cache_tokens, for the head: sequences are preempted, take prefixes from both caches or from
+ * one of them alone, and lack memory. */
+static inline void check_many_requests(struct quire_engine_params ep)
+{
+    enum { N = 12 };
+    static struct result plain[N], drafted[N];
+    ep.max_step_tokens = 32;
+    ep.max_seqs = 4;
+    ep.block_size = 16;
+    ep.cache_tokens = 512;
+    struct quire_engine *e = open_with(&ep);
+    for (int drafts = 0; drafts < 2; drafts++) {
+        quire_request_id ids[N];
+        for (uint32_t i = 0; i < N; i++) {
+            make_prompt(i / 3);
+            const struct quire_sampling_params s = sampling_of(i % 2 ? 1.0f : 0, i);
+            struct quire_request_params p = fixed(prompt, 40 + 9 * i, 30 + i, &s);
+            p.flags = QUIRE_REQUEST_IGNORE_EOS;
+            p.flags |= i % 3 ? QUIRE_REQUEST_FIXED_DRAFT : 0;
+            p.draft_tokens = drafts ? 1 + i % 5 : 0;
+            ids[i] = submit(e, &p);
+        }
+        run_to_completion(e, ids, N, drafts ? drafted : plain);
+    }
+    for (int i = 0; i < N; i++)
+        assert_same(&plain[i], &drafted[i]);
+    assert_true(stats_of(e).model_accepted_tokens > 0);
+    assert_all_free(e);
+    quire_engine_close(e);
+}
+
 #endif

@@ -2,6 +2,7 @@
 /* test_mtp.h - models of the reference data with a random head of multi-token prediction. */
 #ifndef QUIRE_TEST_MTP_H
 #define QUIRE_TEST_MTP_H
+#include "quire/model.h"
 #include "test_folder.h"
 
 /* A family with heads: of a model in the reference data, and the names of a head's tensors. */
@@ -90,6 +91,17 @@ static inline void read_family(struct folder *f, const struct family *of)
     add_random(f, of, of->hidden, 0, of->inputs, 1, 0.2f);
     add_random(f, of, of->proj, of->inputs, 2 * of->inputs, 0, 0.4f);
     add_random(f, of, of->norm, 0, of->inputs, 1, 0.2f);
+}
+
+static inline quire_status open_path(const char *path, struct quire_model *mtp_of,
+                                     struct quire_model **out, struct quire_error *err)
+{
+    struct quire_model_params p;
+    quire_model_params_init(&p, sizeof p);
+    p.path = path;
+    p.mtp_of = mtp_of;
+    *err = (struct quire_error)QUIRE_ERROR_INIT;
+    return quire_model_open(&p, out, err);
 }
 
 /* Writes a folder to `dir`, with a tokenizer. */

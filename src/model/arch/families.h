@@ -9,8 +9,8 @@
     X(albert)                                                                                      \
     X(apertus)                                                                                     \
     X(arcee)                                                                                       \
-    X(arwkv7)                                                                                      \
     X(arctic)                                                                                      \
+    X(arwkv7)                                                                                      \
     X(baichuan)                                                                                    \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \
@@ -24,8 +24,8 @@
     X(cohere2)                                                                                     \
     X(cohere2_moe)                                                                                 \
     X(cwm)                                                                                         \
-    X(deberta)                                                                                     \
     X(dbrx)                                                                                        \
+    X(deberta)                                                                                     \
     X(deepseek)                                                                                    \
     X(deepseek_ocr)                                                                                \
     X(deepseek_v2)                                                                                 \

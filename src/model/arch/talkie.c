@@ -63,8 +63,8 @@ const struct qr_arch qr_arch_talkie = {
     .hf_defaults = defaults,
     .hf_names = names,
     .gguf_norm = QR_NORM_RMS_PLAIN,
-    .gguf_rope =
-        QR_ROPE_NEOX, /* the converter negates rows of q and k, as if RoPE were clockwise */
+    /* the converter negates rows of q and k so that RoPE by positive angles is the same */
+    .gguf_rope = QR_ROPE_NEOX,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,
 };

@@ -159,7 +159,7 @@ static quire_status read_multipliers(const struct qr_gguf_source *s)
     }
     QR_TRY(qr_gguf_source_f32_or(s, "embedding_scale", embedding, &cfg->embedding_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "residual_scale", residual, &cfg->residual_scale));
-    if (cfg->gains) /* a tensor of the folder */
+    if (cfg->gains) /* required: where folders have a tensor, these files have only the key */
         QR_TRY(qr_gguf_source_f32(s, "logit_scale", &cfg->logit_scale));
     QR_TRY(qr_gguf_source_f32_or(s, "logit_scale", logit, &cfg->logit_scale));
     if (cfg->logit_scale == 0) /* some writers store 0 for the default */

@@ -70,7 +70,7 @@ static quire_status read_scaling_type(const struct rope_source *s, enum qr_rope_
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
         if (strcmp(name, types[i].name) == 0) {
             if ((types[i].scaling == QR_ROPE_SCALING_NTK && !s->h->arch->hf_ntk_rope) ||
-                (name[0] == 'x' && !s->h->arch->hf_rope_alpha))
+                (strcmp(name, "xdrope") == 0 && !s->h->arch->hf_rope_alpha))
                 break;
             *out = types[i].scaling;
             if (*out == QR_ROPE_SCALING_YARN && s->h->arch->hf_yarn_is_longrope)

@@ -43,7 +43,7 @@ quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struc
 quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_error *err)
 {
     const struct qr_mtp_config *m = &c->mtp;
-    if (m->kind == QR_MTP_NONE)
+    if (m->kind == QR_MTP_NONE || m->kind == QR_MTP_LAYER)
         return QUIRE_OK;
     if (m->base_size == 0 || m->base_size > QR_CONFIG_MAX_HIDDEN)
         return qr_fail(err, QUIRE_E_FORMAT,

@@ -9,7 +9,7 @@
 quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struct qr_arch *arch,
                                         bool gguf, struct quire_error *err);
 
-/* Checks the options of a head in files of its own; other models pass. QUIRE_E_FORMAT. */
+/* Checks the options of a head in files of its own; other models and heads pass. QUIRE_E_FORMAT. */
 quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_error *err);
 
 #endif

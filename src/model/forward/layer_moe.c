@@ -29,8 +29,8 @@ static struct expert_kind routed_kind(const struct qr_moe_config *m)
     };
 }
 
-/* Adjugate experts have no biases: MoE layers have no vector of the role given for them. The one
- * behind them stands for none. */
+/* Adjugate experts have no biases: QR_W_FFN_UP_BIAS is a role that these layers have no vector of.
+ * Expert n stands for none. */
 static struct expert_kind adjugate_kind(const struct qr_moe_config *m)
 {
     const uint32_t n = qr_adjugate_count(m);

@@ -106,9 +106,11 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
                        b->cp_world_size);
     if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch: query_start_loc or seq_lens is NULL");
-    if (a->reserved || a->reserved2)
+    if (a->reserved || a->reserved2 || a->reserved3)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved%s is not 0",
-                       a->reserved ? "" : "2");
+                       a->reserved    ? ""
+                       : a->reserved2 ? "2"
+                                      : "3");
     QR_TRY(check_hidden(ctx->model, a, err));
     if (a->n_threads > thread_count(ctx))
         return qr_fail(err, QUIRE_E_LIMIT, "args.n_threads is %u, the context has %u threads",
