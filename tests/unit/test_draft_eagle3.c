@@ -195,15 +195,7 @@ static void test_same_answers(void **state)
         skip();
     for (int g = 0; g < N_GOLDENS; g++) {
         write_models(goldens[g]);
-        struct quire_engine_params ep = head_params();
-        struct quire_engine *e = open_with(&ep);
-        assert_true(e->info.draft_weight_bytes > 0 && e->info.draft_kv_bytes > 0);
-        check_requests(e);
-        quire_engine_close(e);
-        for (int small = 0; small < 2; small++) {
-            ep.draft_cache_tokens = small ? 256 : 1024;
-            check_many_requests(ep);
-        }
+        check_head(head_params());
     }
 }
 

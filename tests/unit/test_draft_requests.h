@@ -126,4 +126,17 @@ static inline void check_many_requests(struct quire_engine_params ep)
     quire_engine_close(e);
 }
 
+/* Both for a head with a KV cache of its own, once with little memory in it. */
+static inline void check_head(struct quire_engine_params ep)
+{
+    struct quire_engine *e = open_with(&ep);
+    assert_true(e->info.draft_weight_bytes > 0 && e->info.draft_kv_bytes > 0);
+    check_requests(e);
+    quire_engine_close(e);
+    for (int small = 0; small < 2; small++) {
+        ep.draft_cache_tokens = small ? 256 : 1024;
+        check_many_requests(ep);
+    }
+}
+
 #endif
