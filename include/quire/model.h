@@ -102,18 +102,21 @@ struct quire_model_params {
      *  handles the signal. The checksums detect damage, not forgery: the file must come from a
      *  trusted writer, like the model itself. Only with path: QUIRE_E_INVALID_ARG with data. */
     const char *pack_cache;
-    /** Opens the first head of multi-token prediction (MTP) of this open model instead of a model:
-     *  a model of one layer that predicts the token behind the next one, for drafts. path or data
-     *  must be those of the model; isa, compute and linear are the model's and ignored here, and
-     *  pack_cache must be NULL. The embedding and the output matrix are the model's, which cannot
-     *  be closed before. Row t of a step reads token t + 1 of the sequence and, in
-     *  quire_forward_args.previous_hidden, last_hidden of the model at token t. The files of
-     *  Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2 and MiMo contain heads. The head
-     *  of Gemma 4, its assistant, has files of its own, which are path, and matrices of its own; it
-     *  reads the model's embedding and KV cache (quire_model_info.mtp_shares_kv): row t attends to
-     *  the keys of tokens 0 to t, which the model has computed. EAGLE-3 heads have files of their
-     *  own, too, and read what the model computes before some of its layers (n_mtp_features).
-     *  QUIRE_E_UNSUPPORTED: the model has none; QUIRE_E_MISMATCH: the files are of another model */
+    /** Opens a head of multi-token prediction (MTP) of this open model instead of a model: a small
+     *  model that predicts the token behind the next one, for drafts. isa, compute and linear are
+     *  the model's and ignored here, pack_cache must be NULL, and the model cannot be closed before
+     *  its head. Row t of a step reads token t + 1 of the sequence, the model's embeddings unless
+     *  the head has some, and quire_forward_args.previous_hidden, which depends on the head:
+     *  - In the files of the model (Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2,
+     *    MiMo): path or data are those of the model, the first head is opened. Its output matrix is
+     *    the model's. It reads last_hidden of the model at token t.
+     *  - Gemma 4's assistant: path or data are its own files. It reads the same, and the KV cache
+     *    of the model (quire_model_info.mtp_shares_kv): row t attends to the keys of tokens 0 to t,
+     *    which the model has computed.
+     *  - EAGLE-3: path or data are its own files. It reads the features of the model at token t
+     *    (quire_model_info.n_mtp_features).
+     *  QUIRE_E_UNSUPPORTED: the model has no head; QUIRE_E_MISMATCH: the files are of another model
+     */
     struct quire_model *mtp_of;
 };
 

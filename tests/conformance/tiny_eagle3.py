@@ -218,7 +218,9 @@ def write_golden(folder, base, head):
 def check_refusals(head, plain, model, scratch):
     ok, folder, path, ids = True, f"{scratch}/bad", f"{scratch}/bad.gguf", "eagle_aux_hidden_state_layer_ids"
     for changes, word in (({"sizes": {"num_hidden_layers": 2}}, "num_hidden_layers"), ({"norm_before_fc": True}, "norm_before_fc"),
-                          ({"eagle": {"use_aux_hidden_state": False}}, "use_aux_hidden_state"), ({"eagle": {ids: [1, 2]}}, ids),
+                          ({"eagle": {"use_aux_hidden_state": False}}, "use_aux_hidden_state"),
+                          ({"eagle": {"use_mtp_layernorm": True}}, "eagle_config.use_mtp_layernorm"),
+                          ({"eagle": {"parallel_draft_step": 4}}, "eagle_config.parallel_draft_step"), ({"eagle": {ids: [1, 2]}}, ids),
                           ({"eagle": {ids: [1, 2, "x"]}}, ids), ({"eagle": {ids: [1, 2, 5]}}, "layer 6"),
                           ({"draft_vocab_size": VOCAB + 1}, "outputs"), ({"draft_vocab_size": 39}, "lm_head"), ({"target_hidden_size": 16}, "fc"),
                           ({"sizes": {"vocab_size": VOCAB + 1}}, "embed_tokens"), ({"order": [0] * 38 + [-1, 0]}, "d2t"),

@@ -10,12 +10,13 @@ static const struct qr_hf_default defaults[] = {
     { 0 },
 };
 
-/* What training tools write about themselves and the model; the options of the head are read. */
 static const struct qr_ignored_key ignored_keys[] = {
-    { "eagle_config.*", NULL },
-    { "target_model_type", NULL },
+    { "eagle_config.use_aux_hidden_state", "true" },
+    { "eagle_config.use_input_layernorm_in_first_layer", "true" },
+    { "eagle_config.use_last_layernorm", "true" },
+    { "target_model_type", NULL }, /* what training tools write about the model and themselves */
     { "has_no_defaults_at_init", NULL },
-    { NULL, NULL },
+    { 0 },
 };
 
 /* The publisher's files call the layer midlayer, those of the Speculators library layers.0. */

@@ -5,23 +5,22 @@
  * form. */
 #include "model/arch/arch.h"
 
+/* Defaults of all three. */
+#define COMMON_DEFAULTS                                                                            \
+    { "vocab_size", 262144 }, { "hidden_size", 2304 }, { "intermediate_size", 9216 },              \
+        { "num_hidden_layers", 30 }, { "num_attention_heads", 8 }, { "num_key_value_heads", 4 },   \
+        { "head_dim", 256 }, { "global_head_dim", 512 }, { "rms_norm_eps", 1e-6 },                 \
+        { "rope_theta", 1000000 }, { "rope_local_base_freq", 10000 },                              \
+    {                                                                                              \
+        "tie_word_embeddings", 1                                                                   \
+    }
+
 static const struct qr_hf_default defaults[] = {
-    { "vocab_size", 262144 },
-    { "hidden_size", 2304 },
-    { "intermediate_size", 9216 },
-    { "num_hidden_layers", 30 },
-    { "num_attention_heads", 8 },
-    { "num_key_value_heads", 4 },
-    { "head_dim", 256 },
-    { "global_head_dim", 512 },
+    COMMON_DEFAULTS,
     { "max_position_embeddings", 131072 },
-    { "rms_norm_eps", 1e-6 },
-    { "rope_theta", 1000000 },
-    { "rope_local_base_freq", 10000 },
     { "sliding_window", 512 },
     { "hidden_size_per_layer_input", 256 },
     { "vocab_size_per_layer_input", 262144 },
-    { "tie_word_embeddings", 1 },
     { 0 },
 };
 
@@ -125,20 +124,9 @@ const struct qr_arch qr_arch_gemma4 = {
 /* Gemma 4 12B: without experts and per-layer embeddings, and without encoders of images and sound,
  * whose parts enter through projections. */
 static const struct qr_hf_default unified_defaults[] = {
-    { "vocab_size", 262144 },
-    { "hidden_size", 2304 },
-    { "intermediate_size", 9216 },
-    { "num_hidden_layers", 30 },
-    { "num_attention_heads", 8 },
-    { "num_key_value_heads", 4 },
-    { "head_dim", 256 },
-    { "global_head_dim", 512 },
+    COMMON_DEFAULTS,
     { "max_position_embeddings", 262144 },
-    { "rms_norm_eps", 1e-6 },
-    { "rope_theta", 1000000 },
-    { "rope_local_base_freq", 10000 },
     { "sliding_window", 1024 },
-    { "tie_word_embeddings", 1 },
     { 0 },
 };
 
@@ -180,23 +168,12 @@ const struct qr_arch qr_arch_gemma4_unified = {
 
 /* Without experts and per-layer embeddings; the keys and values are those of the model. */
 static const struct qr_hf_default assistant_defaults[] = {
-    { "vocab_size", 262144 },
-    { "hidden_size", 2304 },
-    { "intermediate_size", 9216 },
-    { "num_hidden_layers", 30 },
-    { "num_attention_heads", 8 },
-    { "num_key_value_heads", 4 },
-    { "head_dim", 256 },
-    { "global_head_dim", 512 },
+    COMMON_DEFAULTS,
     { "max_position_embeddings", 131072 },
-    { "rms_norm_eps", 1e-6 },
-    { "rope_theta", 1000000 },
-    { "rope_local_base_freq", 10000 },
     { "sliding_window", 512 },
     { "backbone_hidden_size", 1536 },
     { "num_centroids", 2048 },
     { "centroid_intermediate_top_k", 32 },
-    { "tie_word_embeddings", 1 },
     { 0 },
 };
 

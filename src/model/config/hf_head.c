@@ -49,13 +49,15 @@ static quire_status read_feature_layers(const struct qr_hf_source *outer, uint32
 {
     static const char key[] = "eagle_aux_hidden_state_layer_ids";
     struct qr_hf_source eagle = *outer;
-    const struct qr_json *list = qr_hf_json(outer, key);
+    const struct qr_json *list = qr_hf_json(outer, key), *inner = NULL;
     uint32_t add = 0;
     eagle.root = qr_hf_json(outer, "eagle_config");
+    if (qr_json_is_object(eagle.root))
+        inner = qr_hf_json(&eagle, key);
     for (int i = 0; i < QR_MTP_N_FEATURES; i++)
         layers[i] = QR_MTP_DEFAULT_LAYER;
     if (!qr_json_is_array(list)) {
-        list = qr_json_is_object(eagle.root) ? qr_hf_json(&eagle, key) : NULL;
+        list = inner;
         add = 1;
     }
     if (!qr_json_is_array(list) || qr_json_size(list) == 0)
@@ -68,31 +70,6 @@ static quire_status read_feature_layers(const struct qr_hf_source *outer, uint32
                            "config.json: %s must list %d numbers of layers", key,
                            QR_MTP_N_FEATURES);
         layers[i] += add;
-    }
-    return QUIRE_OK;
-}
-
-/* Options of eagle_config with another value than that of the heads that quire computes. */
-static quire_status check_eagle_config(const struct qr_hf_source *outer)
-{
-    static const struct {
-        const char *key;
-        bool value;
-    } options[] = {
-        { "use_aux_hidden_state", true },
-        { "use_input_layernorm_in_first_layer", true },
-        { "use_last_layernorm", true },
-        { "use_mtp_layernorm", false },
-    };
-    struct qr_hf_source eagle = *outer;
-    eagle.root = qr_hf_json(outer, "eagle_config");
-    for (size_t i = 0; qr_json_is_object(eagle.root) && i < sizeof options / sizeof *options; i++) {
-        bool on;
-        QR_TRY(qr_hf_bool(&eagle, options[i].key, options[i].value, &on));
-        if (on != options[i].value)
-            return qr_fail(outer->err, QUIRE_E_UNSUPPORTED,
-                           "config.json: eagle_config.%s is %s, which is not supported",
-                           options[i].key, on ? "true" : "false");
     }
     return QUIRE_OK;
 }
@@ -119,7 +96,6 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: num_hidden_layers is %u, a head with features has 1",
                        cfg->n_layers);
-    QR_TRY(check_eagle_config(outer));
     return read_feature_layers(outer, mtp->feature_layers);
 }
 
