@@ -115,6 +115,12 @@ struct quire_model_params {
      *    which the model has computed.
      *  - EAGLE-3: path or data are its own files. It reads the features of the model at token t
      *    (quire_model_info.n_mtp_features).
+     *  - DFlash, a block drafter: path or data are its own files. It has steps of two kinds. With
+     *    previous_hidden, row t is the features at token t, of which keys and values are stored;
+     *    token_ids may be NULL, there is no output. Without, the rows of a sequence are a block
+     *    behind these (quire_model_info.mtp_block_size): the last token, whose features are not
+     *    known yet, and mask tokens, which predict the tokens in their own places. The keys and
+     *    values of the block are stored, too, and overwritten once its features are known.
      *  QUIRE_E_UNSUPPORTED: the model has no head; QUIRE_E_MISMATCH: the files are of another model
      */
     struct quire_model *mtp_of;
@@ -217,10 +223,14 @@ struct quire_model_info {
     uint32_t mtp_shares_kv;
     /** elements of a row of last_hidden of a head, and of own_hidden; 0 in models */
     uint32_t mtp_state_size;
-    /** of a head with features (EAGLE-3): a row of previous_hidden is the inputs of these layers of
-     *  its model, quire_forward_args.features; 0: none */
+    /** of a head with features (EAGLE-3, DFlash): a row of previous_hidden is the inputs of these
+     *  layers of its model, quire_forward_args.features; 0: none */
     uint32_t n_mtp_features;
-    uint32_t mtp_feature_layers[4];
+    uint32_t mtp_feature_layers[16];
+    /** of a block drafter (DFlash): rows of a block, the token of all but the first one (else -1);
+     *  0: the model is none */
+    uint32_t mtp_block_size;
+    int32_t mtp_mask_token;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -374,8 +384,8 @@ struct quire_forward_args {
     /** [n_seqs] factor of the adapter's update; 0 = as without adapter; NULL = all 1 */
     const float *adapter_scales;
     /** [T][mtp_hidden_size] f32 of a head of multi-token prediction (quire_model_params.mtp_of):
-     *  the last_hidden of its model, or of the head itself for tokens that it drafted. NULL for all
-     *  other models */
+     *  the last_hidden of its model, or of the head itself for tokens that it drafted; of a block
+     *  drafter the features, NULL in the step of a block. NULL for all other models */
     const float *previous_hidden;
     /** [n_features] layers of the model, any order; NULL if n_features is 0. Not of models with
      *  several residual streams (QUIRE_E_UNSUPPORTED) */

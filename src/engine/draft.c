@@ -50,8 +50,9 @@ static uint32_t choose_depth(const struct qr_request *r, const struct qr_draft_c
 static struct qr_draft_costs costs_of(const struct quire_engine *e, uint32_t draft_class)
 {
     struct qr_draft_costs costs = e->draft_costs;
+    const bool block = e->draft_model && e->draft_model->block_size;
     if (draft_class == QR_DRAFT_MODEL_CLASS)
-        costs.draft_seconds = e->model_draft_seconds;
+        *(block ? &costs.block_seconds : &costs.draft_seconds) = e->model_draft_seconds;
     return costs;
 }
 

@@ -27,18 +27,21 @@ struct qr_draft_model {
     struct qr_batch batch;
     float *logits; /* [n_logits] rows of vocab_size, then room for one of the engine's size */
     size_t n_logits;
+    uint32_t max_logits;          /* of a pass */
     struct qr_request **requests; /* [n_requests], at most max_seqs: those with a sequence */
     uint32_t n_requests;
     bool shares_kv; /* a head without keys and values of its own: `kv` is NULL, memory is unused */
     bool mtp; /* a head of multi-token prediction (draft_mtp.h), which has all of the following */
     uint32_t input_size, state_size; /* mtp_hidden_size, mtp_state_size */
     uint32_t n_features;             /* 0: final hidden states take their place */
-    uint32_t feature_layers[4];
-    float *step_hidden;       /* [max_step_tokens][input_size] of the model's last step */
-    float *hidden_in;         /* [max_step_tokens][the larger size] of a pass */
-    float *hidden_out;        /* [max_step_tokens][state_size] of the same */
-    const float *hidden_rows; /* of the last step: step_hidden, or the vectors' */
-    uint32_t n_rows;          /* of hidden_in in the planned pass */
+    uint32_t feature_layers[16];
+    uint32_t block_size;               /* of a block drafter (draft_block.h), else 0 */
+    int32_t masks[QR_DRAFT_MAX_DEPTH]; /* its mask token, repeated */
+    float *step_hidden;                /* [max_step_tokens][input_size] of the model's last step */
+    float *hidden_in;                  /* [max_step_tokens][the larger size] of a pass */
+    float *hidden_out;                 /* [max_step_tokens][state_size] of the same */
+    const float *hidden_rows;          /* of the last step: step_hidden, or the vectors' */
+    uint32_t n_rows;                   /* of hidden_in in the planned pass */
     struct qr_team_size team_size;
     struct qr_step_cost step_cost;  /* of passes that draft */
     double seconds_per_chunk_token; /* measured; 0 = not yet */

@@ -160,6 +160,9 @@ static quire_status check_head(struct quire_engine *e, const struct quire_model_
     d->state_size = info->mtp_state_size;
     d->n_features = info->n_mtp_features;
     memcpy(d->feature_layers, info->mtp_feature_layers, sizeof d->feature_layers);
+    d->block_size = info->mtp_block_size;
+    for (uint32_t i = 0; i < QR_DRAFT_MAX_DEPTH; i++)
+        d->masks[i] = info->mtp_mask_token;
     d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);
     return QUIRE_OK;
 }
@@ -216,7 +219,7 @@ static void context_params(const struct quire_engine *e, const struct qr_capacit
     cp->threads = e->threads;
     cp->max_tokens = d->shares_kv ? e->info.max_seqs : e->info.max_step_tokens;
     cp->max_seqs = e->info.max_seqs;
-    cp->max_logits = e->info.max_seqs;
+    cp->max_logits = d->max_logits;
     cp->max_seq_len = d->shares_kv ? e->info.context_length : c->draft_context_length;
     cp->allocator = e->allocator;
 }
@@ -310,7 +313,7 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
         .max_seqs = max_seqs,
         .max_tokens = cp.max_tokens,
         .max_blocks = read->max_blocks,
-        .max_logits = max_seqs,
+        .max_logits = d->max_logits,
         .allocator = e->allocator,
     };
     QR_TRY(qr_batch_init(&d->batch, &batch, err));
@@ -352,7 +355,8 @@ quire_status qr_draft_model_reserve(struct quire_engine *e, const struct qr_capa
         .n_groups = c->n_draft_groups,
         .block_size = c->block_size,
     };
-    d->n_logits = (size_t)e->info.max_seqs * d->vocab_size + e->vocab_size;
+    d->max_logits = d->block_size ? e->info.max_draft_tokens : e->info.max_seqs;
+    d->n_logits = (size_t)d->max_logits * d->vocab_size + e->vocab_size;
     quire_status s = create_states(d, c, p, err);
     if (s == QUIRE_OK && c->n_draft_groups)
         s = qr_engine_create_kv(e, &kv, p, &d->kv, err);

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/keyed_hash.h"
 #include "engine/constraint.h"
+#include "engine/draft_block.h"
 #include "engine/request.h"
 #include "engine/rope_variant.h"
 #include "engine/scheduler_rope.h"
@@ -71,7 +72,7 @@ uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r)
         return known_end(r) == n ? UINT32_MAX : 0;
     if (r->task.n_tokens < r->draft_model_retry_at || known_end(r) != n || n > d->memory.max_tokens)
         return 0;
-    return d->memory.max_tokens - n + 1;
+    return d->block_size ? qr_draft_block_room(d, n) : d->memory.max_tokens - n + 1;
 }
 
 /* ---- Sequences */
@@ -160,7 +161,8 @@ static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
     const uint32_t first = r->mtp_base + t->n_computed, n = end - first;
     if (end - r->mtp_base != t->n_tokens)
         r->n_model_draft = 0;
-    const uint32_t ahead = r->n_model_draft ? r->n_model_draft - 1 : 0;
+    const uint32_t block = d->block_size ? 2 : 0; /* a block has the last tokens at both ends */
+    const uint32_t ahead = r->n_model_draft ? r->n_model_draft - 1 + block : 0;
     if (end - r->mtp_base + ahead > d->memory.max_tokens ||
         qr_sequence_reserve(&d->memory, t->sequence, n + ahead, NULL) != QUIRE_OK) {
         r->draft_model_retry_at = r->task.n_tokens + RETRY_TOKENS;
@@ -173,7 +175,7 @@ static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
            n * width * sizeof *d->hidden_in);
     d->n_rows += n;
     t->n_step = n;
-    t->pools = r->n_model_draft == 0; /* no logits */
+    t->pools = r->n_model_draft == 0 || block; /* no logits */
     d->scheduler.step[d->scheduler.n_step++] = t;
 }
 
@@ -192,15 +194,17 @@ static void plan_first(struct quire_engine *e)
     }
 }
 
-/* first: the rows continue what the model has computed; else they are behind drafted tokens. */
+/* first: the rows continue what the model has computed; else they are behind drafted tokens, or
+ * blocks. */
 static quire_status run_pass(struct quire_engine *e, bool first)
 {
     struct qr_draft_model *d = e->draft_model;
-    const bool own = !first && d->n_features;
+    const bool features = first || !d->n_features;
     QR_TRY(qr_batch_build(&d->batch, &d->scheduler, NULL));
-    d->batch.previous_hidden = own ? NULL : d->hidden_in;
-    d->batch.own_hidden = own ? d->hidden_in : NULL;
-    QR_TRY(qr_forward(d->context, &d->team_size, &d->batch, d->logits, d->hidden_out, NULL));
+    d->batch.previous_hidden = features ? d->hidden_in : NULL;
+    d->batch.own_hidden = features || d->block_size ? NULL : d->hidden_in;
+    QR_TRY(qr_forward(d->context, &d->team_size, &d->batch, d->logits,
+                      d->block_size ? NULL : d->hidden_out, NULL));
     e->counters.draft_model_steps++;
     e->counters.draft_model_tokens += d->batch.n_tokens;
     return QUIRE_OK;
@@ -296,10 +300,27 @@ static void plan_next(struct quire_engine *e)
     }
 }
 
-void qr_mtp_run(struct quire_engine *e)
+/* The passes of a block drafter. */
+static void run_blocks(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
-    qr_draft_model_end_preempted(e);
+    plan_first(e);
+    if (!d->scheduler.n_step || run_pass(e, true) != QUIRE_OK)
+        return;
+    commit_first(d);
+    qr_draft_block_plan(e);
+    const double begin = qr_clock_now();
+    if (d->scheduler.n_step && run_pass(e, false) == QUIRE_OK) {
+        qr_draft_block_add_tokens(e);
+        qr_step_cost_record(&d->step_cost, d->batch.n_seqs, qr_clock_now() - begin);
+    }
+    qr_draft_block_end(e);
+}
+
+/* The passes of a head that drafts one token of each request per pass. */
+static void run_passes(struct quire_engine *e)
+{
+    struct qr_draft_model *d = e->draft_model;
     if (d->shares_kv)
         plan_first_shared(e);
     else
@@ -317,6 +338,15 @@ void qr_mtp_run(struct quire_engine *e)
     }
     if (d->shares_kv)
         end_shared(e);
+}
+
+void qr_mtp_run(struct quire_engine *e)
+{
+    qr_draft_model_end_preempted(e);
+    if (e->draft_model->block_size)
+        run_blocks(e);
+    else
+        run_passes(e);
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.running[i]);
         qr_constraint_drop_draft(r);

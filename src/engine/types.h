@@ -255,7 +255,7 @@ struct quire_engine {
     const void *callback_thread;  /* atomic: identifies the thread that runs callbacks, or NULL */
     quire_request_id callback_id; /* protected by `lock`: whose callback runs; 0 = none */
     struct qr_draft_model *draft_model; /* NULL = none */
-    double model_draft_seconds; /* of one drafted token of the draft model, in the current step */
+    double model_draft_seconds;         /* of a pass of the draft model, in the current step */
     struct qr_request *first_ready, *last_ready; /* answers with an event */
     uint64_t n_ready;                            /* that were ever added to the list */
     struct qr_grammar_cache grammars;

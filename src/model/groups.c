@@ -111,6 +111,8 @@ static quire_status fill_attention(struct quire_model *m, uint32_t i, struct qui
         a->causal = 0;
         a->window_right = a->window_left;
     }
+    if (c->mtp.kind == QR_MTP_BLOCK)
+        a->causal = l->window ? c->mtp.window_causal : c->mtp.full_causal;
     if (c->relative_buckets)
         QR_TRY(fill_relative(m, i, a, err));
     if (c->alibi_max_bias > 0)

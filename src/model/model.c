@@ -59,6 +59,13 @@ static uint64_t lookup_bytes(const struct quire_model *m)
     return bytes;
 }
 
+/* Whether a matrix of a head is its model's. */
+static bool is_of_base(const struct quire_model *m, const struct qr_packed *w)
+{
+    const struct qr_model_layer *of = &m->base->global;
+    return w == of->mat[QR_W_OUTPUT] || w == of->mat[QR_W_TOKEN_EMBD];
+}
+
 /* Bytes of weights that one token reads. A head of multi-token prediction in the files of its model
  * reads the output matrix of that, too. With clusters of tokens a part of it is read. */
 static uint64_t token_weight_bytes(const struct quire_model *m)
@@ -70,6 +77,8 @@ static uint64_t token_weight_bytes(const struct quire_model *m)
     const bool own_table = m->global.mat[QR_W_TOKEN_EMBD] != m->base->global.mat[QR_W_TOKEN_EMBD];
     if (mtp->kind == QR_MTP_LAYER)
         return m->weight_bytes + head;
+    if (mtp->kind == QR_MTP_BLOCK && is_of_base(m, qr_model_head(m)))
+        return m->weight_bytes + head - (own_table ? lookup_bytes(m) : 0);
     if (mtp->n_clusters)
         return m->weight_bytes - head + head * mtp->top_clusters / mtp->n_clusters;
     return m->weight_bytes - (own_table ? lookup_bytes(m) : 0);
@@ -95,7 +104,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
     const struct qr_model_config *c = model->config;
     const struct qr_sampling_defaults *s = &c->sampling;
     const struct qr_stack encoder = qr_model_encoder_stack(model);
-    const struct quire_model_info facts = {
+    struct quire_model_info facts = {
         .arch = c->arch,
         .name = c->name,
         .n_layers = c->n_layers,
@@ -141,10 +150,11 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .mtp_hidden_size = c->mtp.kind ? (uint32_t)qr_mtp_input_size(c) : 0,
         .mtp_shares_kv = c->mtp.kind == QR_MTP_SHARED_KV,
         .mtp_state_size = c->mtp.kind ? qr_mtp_state_size(c) : 0,
-        .n_mtp_features = c->mtp.kind == QR_MTP_FEATURES ? QR_MTP_N_FEATURES : 0,
-        .mtp_feature_layers = { model->feature_layers[0], model->feature_layers[1],
-                                model->feature_layers[2] },
+        .n_mtp_features = c->mtp.n_features,
+        .mtp_block_size = c->mtp.block_size,
+        .mtp_mask_token = c->mtp.kind == QR_MTP_BLOCK ? (int32_t)c->mtp.mask_token : -1,
     };
+    memcpy(facts.mtp_feature_layers, model->feature_layers, sizeof model->feature_layers);
     qr_struct_write(info, &facts, sizeof facts);
     return QUIRE_OK;
 }

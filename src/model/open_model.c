@@ -52,8 +52,9 @@ enum { N_BORROWED = sizeof borrowed / sizeof *borrowed };
 void qr_destroy_model(struct quire_model *m)
 {
     for (size_t i = 0; m->base && i < N_BORROWED; i++)
-        if (m->global.mat[borrowed[i]] == m->base->global.mat[borrowed[i]])
-            m->global.mat[borrowed[i]] = NULL; /* the model frees it */
+        for (size_t b = 0; b < N_BORROWED; b++)
+            if (m->global.mat[borrowed[i]] == m->base->global.mat[borrowed[b]])
+                m->global.mat[borrowed[i]] = NULL; /* the model frees it */
     if (m->base)
         __atomic_fetch_sub(&m->base->n_heads, 1, __ATOMIC_ACQ_REL);
     qr_model_drop_distances(m);
@@ -77,6 +78,27 @@ static bool is_head_of(const char *head, const char *base)
     return false;
 }
 
+/* Gives a head of files of its own the embedding of its model, and a block drafter the output
+ * matrix, where the files have none. */
+static quire_status borrow_matrices(struct quire_model *m, struct quire_error *err)
+{
+    const struct qr_model_config *c = m->config, *of = m->base->config;
+    struct qr_packed **own = m->global.mat, **base = m->base->global.mat;
+    const bool block = c->mtp.kind == QR_MTP_BLOCK;
+    if (own[QR_W_TOKEN_EMBD] && (own[QR_W_OUTPUT] || !block))
+        return QUIRE_OK;
+    if (c->hidden_size != of->hidden_size || of->embedding_size)
+        return qr_fail(err, QUIRE_E_MISMATCH,
+                       "the head has no %s, and that of params.mtp_of is %u wide, not %u",
+                       own[QR_W_TOKEN_EMBD] ? "output matrix" : "embedding", qr_embedding_size(of),
+                       c->hidden_size);
+    if (block && !own[QR_W_OUTPUT])
+        own[QR_W_OUTPUT] = base[base[QR_W_OUTPUT] ? QR_W_OUTPUT : QR_W_TOKEN_EMBD];
+    if (!own[QR_W_TOKEN_EMBD])
+        own[QR_W_TOKEN_EMBD] = base[QR_W_TOKEN_EMBD];
+    return QUIRE_OK;
+}
+
 /* Finds the layers of the model whose inputs the head reads, and its embedding. */
 static quire_status bind_features(struct quire_model *m, struct quire_error *err)
 {
@@ -87,7 +109,7 @@ static quire_status bind_features(struct quire_model *m, struct quire_error *err
                        "params.mtp_of: a head with features needs a decoder with one residual "
                        "stream, not '%s'",
                        of->arch);
-    for (size_t i = 0; i < QR_MTP_N_FEATURES; i++) {
+    for (size_t i = 0; i < c->mtp.n_features; i++) {
         const uint32_t layer = c->mtp.feature_layers[i];
         m->feature_layers[i] = layer == QR_MTP_DEFAULT_LAYER ? defaults[i] : layer;
         if (m->feature_layers[i] >= n)
@@ -95,14 +117,7 @@ static quire_status bind_features(struct quire_model *m, struct quire_error *err
                            "params.mtp_of has %u layers, the head reads the input of layer %u", n,
                            m->feature_layers[i]);
     }
-    if (m->global.mat[QR_W_TOKEN_EMBD])
-        return QUIRE_OK;
-    if (c->hidden_size != of->hidden_size)
-        return qr_fail(err, QUIRE_E_MISMATCH,
-                       "the head has no embedding, and that of params.mtp_of is %u wide, not %u",
-                       of->hidden_size, c->hidden_size);
-    m->global.mat[QR_W_TOKEN_EMBD] = m->base->global.mat[QR_W_TOKEN_EMBD];
-    return QUIRE_OK;
+    return borrow_matrices(m, err);
 }
 
 /* Binds a head of multi-token prediction to the model that it belongs to, after a check that they
@@ -119,7 +134,7 @@ static quire_status bind_base(struct quire_model *m, struct quire_model *base,
                        qr_mtp_base_size(c));
     m->base = base;
     __atomic_fetch_add(&base->n_heads, 1, __ATOMIC_ACQ_REL);
-    if (c->mtp.kind == QR_MTP_FEATURES)
+    if (c->mtp.n_features)
         return bind_features(m, err);
     if (c->mtp.kind != QR_MTP_LAYER)
         return QUIRE_OK;

@@ -215,7 +215,7 @@ def write_golden(folder, base, head):
     tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
 
-def check_refusals(head, plain, model, scratch):
+def check_refusals(plain, library, head, model, scratch):
     ok, folder, path, ids = True, f"{scratch}/bad", f"{scratch}/bad.gguf", "eagle_aux_hidden_state_layer_ids"
     for changes, word in (({"sizes": {"num_hidden_layers": 2}}, "num_hidden_layers"), ({"norm_before_fc": True}, "norm_before_fc"),
                           ({"eagle": {"use_aux_hidden_state": False}}, "use_aux_hidden_state"),
@@ -231,6 +231,9 @@ def check_refusals(head, plain, model, scratch):
                        ("block_count", (GGUF_U32, 2)), ("target_hidden_size", (GGUF_U32, 0))):
         head.write_gguf(path, **{key: value})
         ok &= tiny.is_refused(["--head", path, model], {"target_hidden_size": "hidden size"}.get(key, key))
+    for key in "fc_norm", "norm_output":
+        library.write(folder, **{key: True})
+        ok &= tiny.is_refused(["--head", folder, model], key)
     plain.write(folder, target_hidden_size=16)
     ok &= tiny.is_refused(["--head", folder, model], "fc")
     head.write(folder)
@@ -252,7 +255,7 @@ def main():
             for options in [], ["--chunk", "5"], ["--threads", "2"]:
                 ok &= not subprocess.call([sys.argv[1], "golden", *options, "--head", folder, model])
             ok &= not subprocess.call([sys.argv[1], "golden", "--head", gguf, model])
-        ok &= check_refusals(heads[2], heads[0], model, scratch)
+        ok &= check_refusals(*heads, model, scratch)
     return 0 if ok else 1
 
 

@@ -8,12 +8,12 @@
 /* Costs of 1, 2, 4, .. 32 rows: bound by the stream of weights, by arithmetic, flat, with a step at
  * two rows, with a draft model, and few measured. */
 static const struct qr_draft_costs cost_tables[] = {
-    { { 1, 1.02, 1.35, 2.5, 4, 6.5 }, 6, 0 },
-    { { 1, 1.9, 3.7, 7.2, 14, 28 }, 6, 0 },
-    { { 0.01, 0.0101, 0.0102, 0.0105, 0.011, 0.012 }, 6, 0 },
-    { { 3, 5.1, 5.2, 5.3, 5.4, 7 }, 6, 0 },
-    { { 1, 1.05, 1.3, 2, 3.5, 6 }, 6, 0.1 },
-    { { 1, 1.3, 1.8, 3.2 }, 4, 0 },
+    { { 1, 1.02, 1.35, 2.5, 4, 6.5 }, 6, 0, 0 },
+    { { 1, 1.9, 3.7, 7.2, 14, 28 }, 6, 0, 0 },
+    { { 0.01, 0.0101, 0.0102, 0.0105, 0.011, 0.012 }, 6, 0, 0 },
+    { { 3, 5.1, 5.2, 5.3, 5.4, 7 }, 6, 0, 0 },
+    { { 1, 1.05, 1.3, 2, 3.5, 6 }, 6, 0.1, 0 },
+    { { 1, 1.3, 1.8, 3.2 }, 4, 0, 0 },
 };
 enum { DEAR_SECOND_ROW = 3, N_TABLES = sizeof cost_tables / sizeof cost_tables[0] };
 
@@ -139,7 +139,7 @@ static void losses_are_bounded(void **state)
 static void probes_at_growing_intervals(void **state)
 {
     (void)state;
-    const struct qr_draft_costs cheap = { { 1, 1.05, 1.1, 1.2, 1.3, 1.4 }, 6, 0 };
+    const struct qr_draft_costs cheap = { { 1, 1.05, 1.1, 1.2, 1.3, 1.4 }, 6, 0, 0 };
     struct simulation s;
     start(&s, &cheap);
     simulate(&s, (struct acceptance){ 0, 1 }, 0, 2000);

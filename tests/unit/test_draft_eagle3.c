@@ -2,8 +2,9 @@
 /* test_draft_eagle3.c - EAGLE-3 heads of models of several families: arguments of steps,
  * speculative decoding with the same answers in fewer steps. */
 #include "test_draft_heads.h"
+#include "test_head_step.h"
 
-enum { VOCAB = 320, BASE = 64, HIDDEN = 64, HEADS = 4, KV_HEADS = 2, HEAD = 16, FFN = 96 };
+enum { VOCAB = 320, BASE = 64, HIDDEN = 64, HEADS = 4, KV_HEADS = 2, HEAD = 16, FFN = 96, N = 3 };
 
 static const char head_config[] =
     "{\"architectures\": [\"LlamaForCausalLMEagle3\"], \"model_type\": \"llama\", "
@@ -72,63 +73,14 @@ static void test_opening(void **state)
 
 /* ---- Arguments of a step */
 
-enum { N = 3, BLOCK = 16 };
-
-struct step {
-    struct quire_kv_cache *kv;
-    struct quire_context *context;
-    int32_t table[1];
-    int64_t slots[N];
-};
-
-static void open_step(struct step *s, struct quire_model *m)
+/* A step of N tokens, with these ids unless the arguments have some. */
+static void run(const struct step *s, struct quire_forward_args *args, quire_status want,
+                const char *text)
 {
-    struct quire_kv_group_config group = { 0 };
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_context_params cp;
-    uint32_t n;
-    assert_status(QUIRE_OK, quire_model_kv_groups(m, &group, 1, &n));
-    group.n_blocks = 1;
-    group.k_dtype = group.v_dtype = QUIRE_KV_F32;
-    const struct quire_kv_params kp = {
-        .struct_size = sizeof kp, .block_size = BLOCK, .groups = &group, .n_groups = 1
-    };
-    assert_status(QUIRE_OK, quire_kv_create(&kp, &s->kv, &err));
-    assert_status(QUIRE_OK, quire_kv_alloc(s->kv, 0, -1, 1, s->table, &err));
-    for (int i = 0; i < N; i++)
-        s->slots[i] = (int64_t)s->table[0] * BLOCK + i;
-    quire_context_params_init(&cp, sizeof cp);
-    cp.kv = s->kv;
-    assert_status(QUIRE_OK, quire_context_create(m, &cp, &s->context, &err));
-}
-
-static void close_step(struct step *s)
-{
-    quire_context_destroy(s->context);
-    quire_kv_destroy(s->kv);
-}
-
-/* Runs a step of N tokens with these arguments; the batch and, if NULL, token ids are filled in. */
-static void run_step(const struct step *s, struct quire_forward_args *args, quire_status want,
-                     const char *text)
-{
-    static const int32_t starts[] = { 0, N }, len = N, ids[N] = { 3, 4, 5 };
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_attention_batch_group g = { .block_table = s->table,
-                                             .max_blocks = 1,
-                                             .slot_mapping = s->slots };
-    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .n_seqs = 1,
-                                                 .query_start_loc = starts,
-                                                 .seq_lens = &len,
-                                                 .n_groups = 1,
-                                                 .groups = &g };
-    args->struct_size = sizeof *args;
-    args->batch = &batch;
-    args->token_ids = args->token_ids ? args->token_ids : ids;
-    assert_status(want, quire_context_forward(s->context, args, &err));
-    if (want != QUIRE_OK && !strstr(err.msg, text))
-        fail_msg("%s: %s", text, err.msg);
+    static const int32_t ids[N] = { 3, 4, 5 };
+    if (!args->token_ids)
+        args->token_ids = ids;
+    run_step(s, N, args, want, text);
 }
 
 static void test_arguments(void **state)
@@ -140,29 +92,29 @@ static void test_arguments(void **state)
     static const uint32_t layers[] = { 2, 0, 1 }, beyond[] = { 0, 99 };
     struct quire_error err;
     struct quire_model *base, *head;
-    struct step s;
+    struct step s = { 0 };
     write_models("llama");
     assert_status(QUIRE_OK, open_path(dir, NULL, &base, &err));
     assert_status(QUIRE_OK, open_path(head_path, base, &head, &err));
     open_step(&s, base);
     struct quire_forward_args a = { .n_features = 3, .feature_layers = layers };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "features");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "features");
     a = (struct quire_forward_args){ .n_features = 3, .features = features };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "feature_layers");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "feature_layers");
     a = (struct quire_forward_args){ .features = features };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "n_features is 0");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "n_features is 0");
     a = (struct quire_forward_args){ .n_features = 2,
                                      .feature_layers = beyond,
                                      .features = features };
-    run_step(&s, &a, QUIRE_E_RANGE, "feature_layers[1] is 99");
+    run(&s, &a, QUIRE_E_RANGE, "feature_layers[1] is 99");
     a = (struct quire_forward_args){ .own_hidden = own };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "own_hidden");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "own_hidden");
     a = (struct quire_forward_args){ .reserved3 = 1 };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "reserved3");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "reserved3");
     a = (struct quire_forward_args){
         .n_features = 3, .feature_layers = layers, .features = features, .hidden = hidden
     };
-    run_step(&s, &a, QUIRE_OK, "");
+    run(&s, &a, QUIRE_OK, "");
     for (int r = 0; r < N; r++)
         for (int f = 0; f < 3; f++)
             assert_memory_equal(features + (r * 3 + f) * BASE,
@@ -171,13 +123,13 @@ static void test_arguments(void **state)
     close_step(&s);
     open_step(&s, head);
     a = (struct quire_forward_args){ 0 };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "previous_hidden is NULL");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "previous_hidden is NULL");
     a = (struct quire_forward_args){ .previous_hidden = features, .own_hidden = own };
-    run_step(&s, &a, QUIRE_E_INVALID_ARG, "neither is previous_hidden");
+    run(&s, &a, QUIRE_E_INVALID_ARG, "neither is previous_hidden");
     a = (struct quire_forward_args){ .previous_hidden = features, .last_hidden = own };
-    run_step(&s, &a, QUIRE_OK, "");
+    run(&s, &a, QUIRE_OK, "");
     a = (struct quire_forward_args){ .own_hidden = own };
-    run_step(&s, &a, QUIRE_OK, "");
+    run(&s, &a, QUIRE_OK, "");
     close_step(&s);
     assert_status(QUIRE_OK, quire_model_close(head));
     assert_status(QUIRE_OK, quire_model_close(base));
@@ -209,7 +161,7 @@ static void test_rows(void **state)
     static float features[N * 3 * BASE];
     struct quire_error err;
     struct quire_model *base;
-    struct step s;
+    struct step s = { 0 };
     write_models("llama");
     struct quire_engine_params ep = head_params();
     ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
@@ -230,7 +182,7 @@ static void test_rows(void **state)
                                     .n_features = 3,
                                     .feature_layers = d->feature_layers,
                                     .features = features };
-    run_step(&s, &a, QUIRE_OK, "");
+    run(&s, &a, QUIRE_OK, "");
     assert_memory_equal(d->hidden_in, features, sizeof features);
     close_step(&s);
     assert_status(QUIRE_OK, quire_model_close(base));

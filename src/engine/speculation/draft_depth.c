@@ -71,7 +71,7 @@ static double relative_cost(const struct qr_draft_costs *costs, uint32_t depth)
     while (rows >> (i + 1))
         i++;
     const uint32_t power = 1u << i;
-    double seconds = s[i] + depth * costs->draft_seconds;
+    double seconds = s[i] + depth * costs->draft_seconds + (depth ? costs->block_seconds : 0);
     if (rows > power)
         seconds += (s[i + 1] - s[i]) * (rows - power) / power;
     return seconds / s[0];

@@ -20,6 +20,7 @@ struct qr_draft_costs {
     double step_seconds[QR_DRAFT_COSTS]; /* [i]: of 2^i rows; between them linear */
     uint32_t n_costs; /* measured ones, at the front; depths that need more rows are not chosen */
     double draft_seconds; /* of one drafted token, not negative; about 0 for prompt lookup */
+    double block_seconds; /* of a pass that drafts all tokens; 0: there is none */
 };
 
 /* Drafts of one class, by position. Sums with exponentially decreasing weights. */

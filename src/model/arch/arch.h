@@ -76,7 +76,7 @@ struct qr_arch {
     /* the files contain a head of multi-token prediction for models of the families of these names,
      * "*": of any, and no model; NULL: a model */
     const char *head_of[2];
-    bool features; /* the head is QR_MTP_FEATURES, else QR_MTP_SHARED_KV */
+    enum qr_mtp_kind head_kind; /* of such a family */
     enum qr_model_kind kind;
     enum qr_block_kind block;
     enum qr_activation activation, gated_activation; /* gated_activation: see hf_gate_in_name */

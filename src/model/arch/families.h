@@ -32,6 +32,7 @@
     X(deepseek_v3)                                                                                 \
     X(deepseek_v32)                                                                                \
     X(deepseek_v4)                                                                                 \
+    X(dflash)                                                                                      \
     X(diffllama)                                                                                   \
     X(distilbert)                                                                                  \
     X(doge)                                                                                        \

@@ -192,6 +192,7 @@ const struct qr_arch qr_arch_gemma4_assistant = {
     .hf_types = { "gemma4_assistant", "gemma4_unified_assistant" },
     .gguf_archs = { "gemma4-assistant" },
     .head_of = { "gemma4", "gemma4_unified" },
+    .head_kind = QR_MTP_SHARED_KV,
     .block = QR_BLOCK_SANDWICH_NORM,
     .activation = QR_ACT_GELU_TANH,
     .gated = true,

@@ -99,8 +99,8 @@ static inline uint32_t qr_mtp_base_size(const struct qr_model_config *cfg)
 /* Elements of what a head reads of the model at a position. */
 static inline uint64_t qr_mtp_input_size(const struct qr_model_config *cfg)
 {
-    const uint64_t n = cfg->mtp.kind == QR_MTP_FEATURES ? QR_MTP_N_FEATURES : 1;
-    return n * qr_mtp_base_size(cfg);
+    const uint64_t n = cfg->mtp.n_features;
+    return (n ? n : 1) * qr_mtp_base_size(cfg);
 }
 
 /* Elements of the state that takes its place for tokens that the head drafted. */

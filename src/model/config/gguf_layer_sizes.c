@@ -6,6 +6,7 @@
 #include "format/gguf.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/gguf_head.h"
 #include "model/config/limits.h"
 #include <math.h>
 
@@ -121,57 +122,6 @@ static quire_status read_altup(const struct qr_gguf_source *s)
     return read_sparsity(s);
 }
 
-/* A head of multi-token prediction with features. */
-static quire_status read_features_head(const struct qr_gguf_source *s)
-{
-    static const char key[] = "extract_layers";
-    struct qr_model_config *cfg = s->cfg;
-    struct qr_mtp_config *mtp = &cfg->mtp;
-    char name[QR_GGUF_KEY_MAX];
-    struct qr_gguf_array list;
-    size_t order;
-    mtp->kind = QR_MTP_FEATURES;
-    QR_TRY(qr_gguf_source_u32(s, "target_hidden_size", &mtp->base_size));
-    QR_TRY(qr_gguf_source_bool_or(s, "norm_before_residual", false, &mtp->norm_residual));
-    if (qr_gguf_find_tensor(s->g, "d2t", &order))
-        QR_TRY(tensor_size(s, "d2t", 0, &mtp->n_outputs));
-    qr_gguf_source_key(s, key, name);
-    QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
-    for (uint32_t i = 0; i < QR_MTP_N_FEATURES; i++) {
-        int64_t v;
-        if (list.count != QR_MTP_N_FEATURES || !qr_gguf_array_i64(&list, i, &v) || v < 0 ||
-            v > QR_CONFIG_MAX_LAYERS)
-            return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %d numbers of layers",
-                           name, QR_MTP_N_FEATURES);
-        mtp->feature_layers[i] = (uint32_t)v;
-    }
-    return cfg->n_layers == 1
-               ? QUIRE_OK
-               : qr_fail(s->err, QUIRE_E_UNSUPPORTED,
-                         "metadata key %s.block_count is %u, a head with features has 1", s->prefix,
-                         cfg->n_layers);
-}
-
-/* A head of multi-token prediction in a file of its own: all layers are the head's. */
-static quire_status read_head(const struct qr_gguf_source *s)
-{
-    struct qr_model_config *cfg = s->cfg;
-    uint32_t n = 0, n_shared = 0;
-    QR_TRY(qr_gguf_source_u32(s, "embedding_length_out", &cfg->mtp.base_size));
-    QR_TRY(qr_gguf_source_u32_or(s, "nextn_predict_layers", cfg->n_layers, &n));
-    QR_TRY(qr_gguf_source_u32_or(s, "attention.shared_kv_layers", cfg->n_layers, &n_shared));
-    if (n != cfg->n_layers || (n_shared && n_shared != n))
-        return qr_fail(
-            s->err, QUIRE_E_UNSUPPORTED,
-            "metadata key %s.%s is %u of %u layers: all layers of a head predict further "
-            "tokens and read the keys and values of its model",
-            s->prefix, n != cfg->n_layers ? "nextn_predict_layers" : "attention.shared_kv_layers",
-            n != cfg->n_layers ? n : n_shared, cfg->n_layers);
-    cfg->mtp.kind = QR_MTP_SHARED_KV;
-    qr_model_config_use_kv_of_base(cfg);
-    return QUIRE_OK;
-}
-
 /* Layers without heads have no attention, those with a feed-forward size of 0 no network. */
 static quire_status read_sublayers(const struct qr_gguf_source *s)
 {
@@ -197,7 +147,7 @@ quire_status qr_gguf_read_layer_sizes(const struct qr_gguf_source *s)
     if (s->arch->shared_kv)
         QR_TRY(read_shared_kv(s));
     if (s->arch->head_of[0])
-        QR_TRY(s->arch->features ? read_features_head(s) : read_head(s));
+        QR_TRY(qr_gguf_read_head(s));
     if (s->arch->optional_sublayers)
         QR_TRY(read_sublayers(s));
     if (s->arch->layer_limits) {

@@ -391,22 +391,14 @@ static bool is_variant(const struct qr_json *root, const struct qr_hf_variant *v
     return false;
 }
 
-/* Files of the Speculators library have the head's sizes in an object of their own. */
-static bool find_speculator(struct qr_hf_source *h)
-{
-    h->root = qr_json_get(h->outer, "transformer_layer_config");
-    h->arch = &qr_arch_eagle3;
-    return is_text(qr_json_get(h->outer, "speculators_model_type"), "eagle3") &&
-           qr_json_is_object(h->root);
-}
-
 /* Finds the object that describes the language model, and its family. Most multimodal files have it
  * in text_config. */
 static quire_status find_arch(struct qr_hf_source *h)
 {
     const char *type = NULL, *text_type = NULL;
     enum qr_json_state state;
-    if (find_speculator(h))
+    QR_TRY(qr_hf_find_head(h));
+    if (h->arch)
         return QUIRE_OK;
     QR_TRY(qr_json_str(h->outer, what, "model_type", &type, &state, h->err));
     if (!type)

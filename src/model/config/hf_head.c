@@ -4,6 +4,55 @@
 #include "base/error.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include <string.h>
+
+static bool is_text(const struct qr_json *v, const char *text)
+{
+    return qr_json_is_string(v) && strcmp(qr_json_string(v), text) == 0;
+}
+
+/* A head of the Speculators library, whose sizes are in an object of their own. */
+static quire_status find_speculator(struct qr_hf_source *h, const struct qr_json *type)
+{
+    const struct qr_arch *arch = is_text(type, "eagle3")   ? &qr_arch_eagle3
+                                 : is_text(type, "dflash") ? &qr_arch_dflash
+                                                           : NULL;
+    if (!arch)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: speculators_model_type %.40s is not supported",
+                       qr_json_string(type));
+    const struct qr_json *sizes = qr_json_get(h->outer, "transformer_layer_config");
+    h->root = h->outer;
+    if (!qr_json_is_object(sizes))
+        return qr_hf_missing(h, "transformer_layer_config");
+    h->root = sizes;
+    h->arch = arch;
+    return QUIRE_OK;
+}
+
+quire_status qr_hf_find_head(struct qr_hf_source *h)
+{
+    static const char *const others[] = { "DFlash2DraftModel", "DSparkDraftModel",
+                                          "Qwen3DSparkModel" };
+    const struct qr_json *type = qr_json_get(h->outer, "speculators_model_type");
+    if (qr_json_is_string(type))
+        return find_speculator(h, type);
+    const struct qr_json *names = qr_json_get(h->outer, "architectures");
+    if (!qr_json_is_array(names))
+        return QUIRE_OK;
+    for (struct qr_json_iter i = qr_json_iterate(names); qr_json_next(&i);) {
+        if (is_text(i.value, "DFlashDraftModel")) {
+            h->root = h->outer;
+            h->arch = &qr_arch_dflash;
+        }
+        for (size_t o = 0; o < sizeof others / sizeof *others; o++)
+            if (is_text(i.value, others[o]))
+                return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                               "config.json: a head of architecture %s is not supported",
+                               others[o]);
+    }
+    return QUIRE_OK;
+}
 
 static quire_status must_be_zero(const struct qr_hf_source *h, const char *key, const char *why)
 {
@@ -24,6 +73,10 @@ static quire_status read_shared_kv(const struct qr_hf_source *h, const struct qr
     mtp->kind = QR_MTP_SHARED_KV;
     QR_TRY(qr_hf_u32(outer, "backbone_hidden_size", &mtp->base_size));
     QR_TRY(qr_hf_bool(outer, "use_ordered_embeddings", false, &clusters));
+    qr_hf_ignore(outer, "num_centroids");
+    qr_hf_ignore(outer, "centroid_intermediate_top_k");
+    qr_hf_ignore(outer, "tie_word_embeddings"); /* the tensors show it */
+    qr_hf_ignore(outer, "block_size");          /* how many tokens to draft */
     if (clusters) {
         QR_TRY(qr_hf_u32(outer, "num_centroids", &mtp->n_clusters));
         QR_TRY(qr_hf_u32(outer, "centroid_intermediate_top_k", &mtp->top_clusters));
@@ -43,34 +96,62 @@ static quire_status read_shared_kv(const struct qr_hf_source *h, const struct qr
     return QUIRE_OK;
 }
 
-/* The layers whose inputs the head reads. Files of the Speculators library count so; those in
- * eagle_config count layers whose outputs it reads. */
-static quire_status read_feature_layers(const struct qr_hf_source *outer, uint32_t *layers)
+/* Layers whose inputs the head reads: the numbers in a list, plus `add` where they count layers
+ * whose outputs it reads. */
+static quire_status read_layer_list(const struct qr_hf_source *h, const struct qr_json *list,
+                                    const char *key, uint32_t add, uint32_t least, uint32_t most)
+{
+    struct qr_mtp_config *mtp = &h->cfg->mtp;
+    const size_t n = qr_json_size(list);
+    bool numbers = n >= least && n <= most;
+    for (uint32_t i = 0; numbers && i < n; i++) {
+        uint32_t *layer = &mtp->feature_layers[i];
+        numbers = qr_json_is_u32(qr_json_at(list, i), layer) && *layer < 1u << 20;
+        *layer += add;
+    }
+    mtp->n_features = (uint32_t)n;
+    if (numbers)
+        return QUIRE_OK;
+    return least == most
+               ? qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                         "config.json: %s must list %u numbers of layers", key, most)
+               : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                         "config.json: %s must list %u to %u numbers of layers", key, least, most);
+}
+
+/* Of EAGLE-3. Files of the Speculators library count layers by their inputs, those in eagle_config
+ * by their outputs. */
+static quire_status read_feature_layers(const struct qr_hf_source *outer)
 {
     static const char key[] = "eagle_aux_hidden_state_layer_ids";
+    struct qr_mtp_config *mtp = &outer->cfg->mtp;
     struct qr_hf_source eagle = *outer;
     const struct qr_json *list = qr_hf_json(outer, key), *inner = NULL;
-    uint32_t add = 0;
     eagle.root = qr_hf_json(outer, "eagle_config");
     if (qr_json_is_object(eagle.root))
         inner = qr_hf_json(&eagle, key);
+    mtp->n_features = QR_MTP_N_FEATURES;
     for (int i = 0; i < QR_MTP_N_FEATURES; i++)
-        layers[i] = QR_MTP_DEFAULT_LAYER;
-    if (!qr_json_is_array(list)) {
-        list = inner;
-        add = 1;
-    }
-    if (!qr_json_is_array(list) || qr_json_size(list) == 0)
-        return QUIRE_OK;
-    for (int i = 0; i < QR_MTP_N_FEATURES; i++) {
-        const bool number =
-            qr_json_is_u32(qr_json_at(list, (size_t)i), &layers[i]) && layers[i] < 1u << 20;
-        if (!number || qr_json_size(list) != QR_MTP_N_FEATURES)
-            return qr_fail(outer->err, QUIRE_E_UNSUPPORTED,
-                           "config.json: %s must list %d numbers of layers", key,
-                           QR_MTP_N_FEATURES);
-        layers[i] += add;
-    }
+        mtp->feature_layers[i] = QR_MTP_DEFAULT_LAYER;
+    const bool own = qr_json_is_array(list);
+    list = own ? list : inner;
+    return qr_json_is_array(list) && qr_json_size(list)
+               ? read_layer_list(outer, list, key, own ? 0 : 1, QR_MTP_N_FEATURES,
+                                 QR_MTP_N_FEATURES)
+               : QUIRE_OK;
+}
+
+/* Sizes of the model, and the tokens that the head has outputs for. */
+static quire_status read_vocabulary(const struct qr_hf_source *h, const struct qr_hf_source *outer)
+{
+    struct qr_mtp_config *mtp = &h->cfg->mtp;
+    bool has;
+    mtp->base_size = h->cfg->hidden_size;
+    mtp->order_is_offset = true;
+    QR_TRY(qr_hf_u32_opt(outer, "target_hidden_size", &mtp->base_size, &has));
+    QR_TRY(qr_hf_u32_opt(outer, "draft_vocab_size", &mtp->n_outputs, &has));
+    if (mtp->n_outputs == h->cfg->vocab_size)
+        mtp->n_outputs = 0;
     return QUIRE_OK;
 }
 
@@ -79,14 +160,9 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
 {
     struct qr_model_config *cfg = h->cfg;
     struct qr_mtp_config *mtp = &cfg->mtp;
-    bool has, before_fc;
+    bool before_fc;
     mtp->kind = QR_MTP_FEATURES;
-    mtp->base_size = cfg->hidden_size;
-    mtp->order_is_offset = true;
-    QR_TRY(qr_hf_u32_opt(outer, "target_hidden_size", &mtp->base_size, &has));
-    QR_TRY(qr_hf_u32_opt(outer, "draft_vocab_size", &mtp->n_outputs, &has));
-    if (mtp->n_outputs == cfg->vocab_size)
-        mtp->n_outputs = 0;
+    QR_TRY(read_vocabulary(h, outer));
     QR_TRY(qr_hf_bool(outer, "norm_before_residual", false, &mtp->norm_residual));
     QR_TRY(qr_hf_bool(outer, "norm_before_fc", false, &before_fc));
     if (before_fc)
@@ -96,7 +172,40 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: num_hidden_layers is %u, a head with features has 1",
                        cfg->n_layers);
-    return read_feature_layers(outer, mtp->feature_layers);
+    return read_feature_layers(outer);
+}
+
+/* A block drafter. The publisher's files have its options in an object of their own. */
+static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_source *outer)
+{
+    struct qr_mtp_config *mtp = &h->cfg->mtp;
+    struct qr_hf_source own = *outer;
+    const char *key = "target_layer_ids";
+    bool has, non_causal, from_anchor;
+    mtp->kind = QR_MTP_BLOCK;
+    h->cfg->tied_embeddings = false;
+    QR_TRY(read_vocabulary(h, outer));
+    QR_TRY(qr_hf_bool(outer, "sample_from_anchor", false, &from_anchor));
+    if (from_anchor)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: sample_from_anchor is true, which is not supported");
+    QR_TRY(qr_hf_bool(outer, "sliding_window_non_causal", false, &non_causal));
+    mtp->window_causal = !non_causal;
+    QR_TRY(qr_hf_u32_opt(outer, "block_size", &mtp->block_size, &has));
+    if (h->root == h->outer) {
+        own.root = qr_hf_json(outer, "dflash_config");
+        if (!qr_json_is_object(own.root))
+            return qr_hf_missing(outer, "dflash_config");
+        if (!has)
+            QR_TRY(qr_hf_u32(&own, "block_size", &mtp->block_size));
+        const struct qr_json *causal = qr_hf_json(&own, "causal");
+        if (qr_json_is_bool(causal))
+            mtp->full_causal = mtp->window_causal = qr_json_is_true(causal);
+    } else {
+        key = "aux_hidden_state_layer_ids";
+    }
+    QR_TRY(qr_hf_u32(&own, "mask_token_id", &mtp->mask_token));
+    return read_layer_list(outer, qr_hf_json(&own, key), key, 1, 1, QR_MTP_MAX_FEATURES);
 }
 
 quire_status qr_hf_read_head(const struct qr_hf_source *h)
@@ -105,5 +214,7 @@ quire_status qr_hf_read_head(const struct qr_hf_source *h)
     if (!h->arch->head_of[0])
         return QUIRE_OK;
     outer.root = h->outer;
-    return h->arch->features ? read_features(h, &outer) : read_shared_kv(h, &outer);
+    return h->arch->head_kind == QR_MTP_FEATURES ? read_features(h, &outer)
+           : h->arch->head_kind == QR_MTP_BLOCK  ? read_block(h, &outer)
+                                                 : read_shared_kv(h, &outer);
 }

@@ -150,6 +150,13 @@ static const struct qr_ignored_key rope[] = {
     { 0 },
 };
 
+/* Keys of heads of the Speculators library beside the object of their sizes. */
+static const struct qr_ignored_key speculators[] = {
+    { "speculators_*", NULL },       { "tie_word_embeddings", NULL }, /* the tensors show it */
+    { "embed_requires_grad", NULL },                                  /* training */
+    { "max_anchors", NULL },         { "has_no_defaults_at_init", NULL }, { 0 },
+};
+
 /* Whether v is the only value without effect. */
 static bool has_value(const struct qr_json *v, const char *only)
 {
@@ -191,11 +198,18 @@ static bool any_marked(const struct qr_hf_source *h, const struct qr_json *objec
 static bool is_known(const struct qr_hf_source *h, const char *path, const char *key,
                      const struct qr_json *v)
 {
+    static const char *const sizes[] = { "text_config.",
+                                         "transformer_layer_config." }; /* of heads */
     char name[128];
     if (h->encoder && (strncmp(path, "encoder.", 8) == 0 || strncmp(path, "decoder.", 8) == 0))
         path += 8; /* the objects of stacks have the keys of files */
+    for (size_t i = 0; h->arch->head_of[0] && i < sizeof sizes / sizeof *sizes; i++)
+        if (strncmp(path, sizes[i], strlen(sizes[i])) == 0)
+            path += strlen(sizes[i]);
     snprintf(name, sizeof name, "%s%s", path, key);
     const struct qr_ignored_key *k = qr_ignored_find(h->arch->hf_ignored_keys, name);
+    if (!k && path[0] == 0 && qr_json_get(h->outer, "speculators_model_type"))
+        k = qr_ignored_find(speculators, name);
     if (!k)
         k = strncmp(path, "rope_", 5) == 0 ? qr_ignored_find(rope, key)
             : path[0] == 0                 ? qr_ignored_find(common, key)
@@ -228,5 +242,6 @@ static quire_status check_object(const struct qr_hf_source *h,
 quire_status qr_hf_check_unknown(const struct qr_hf_source *h,
                                  const struct qr_unknown_policy *policy)
 {
-    return check_object(h, policy, h->encoder ? h->outer : h->root, "");
+    const bool all = h->encoder || h->arch->head_of[0];
+    return check_object(h, policy, all ? h->outer : h->root, "");
 }

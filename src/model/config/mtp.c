@@ -53,6 +53,14 @@ quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_e
         if (c->layers[i].kv_source == QR_KV_OF_BASE && c->layers[i].window == 1)
             return qr_fail(err, QUIRE_E_FORMAT, "model config: a window of 1 in a head's layer %u",
                            i);
+    if (m->kind == QR_MTP_BLOCK && (m->block_size < 2 || m->block_size > c->context_length))
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: blocks of %u tokens, 2 to the context length of %u are "
+                       "allowed",
+                       m->block_size, c->context_length);
+    if (m->kind == QR_MTP_BLOCK && m->mask_token >= c->vocab_size)
+        return qr_fail(err, QUIRE_E_FORMAT, "model config: the mask token %u is not below %u",
+                       m->mask_token, c->vocab_size);
     if (m->n_outputs > c->vocab_size)
         return qr_fail(err, QUIRE_E_FORMAT, "model config: outputs for %u of %u tokens",
                        m->n_outputs, c->vocab_size);

@@ -413,6 +413,11 @@ void qr_forward_part(void *step, const struct quire_team *team)
     const struct qr_step *s = step;
     const bool altup = s->ctx->altup.streams != NULL;
     embed(s, team);
+    if (qr_mtp_stores_context(s)) {
+        quire_team_barrier(team);
+        qr_mtp_store_context(s, team);
+        return;
+    }
     if (s->ctx->ple.rows)
         qr_ple_prepare(s, team);
     if (s->ctx->model->config->mtp.kind)

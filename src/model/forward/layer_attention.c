@@ -136,7 +136,8 @@ static struct quire_kv_write_args write_args(const struct qr_step *s, uint32_t i
 struct qkv {
     const struct qr_step *s;
     uint32_t layer;
-    int n; /* products: 1 without keys of its own, 2 where values are the projected keys */
+    int first; /* product: 1 without queries, else 0 */
+    int n; /* end of products: 1 without keys of its own, 2 where values are the projected keys */
     const struct qr_packed *w[3];
     const float *bias[3];
     float *out[3];
@@ -161,7 +162,8 @@ static void finish_rows(const struct qkv *p, const struct quire_team *team)
             qr_conv_attention_add_means(p->s, p->layer, r);
         float *k = p->out[1] + r * p->head_size[1] * p->n_heads[1];
         float *v = p->out[2] + r * p->head_size[2] * p->n_heads[2];
-        finish_heads(p->s, p->layer, p->out[0] + r * p->w[0]->n, 0, p->n_heads[0], r, true);
+        if (p->first == 0)
+            finish_heads(p->s, p->layer, p->out[0] + r * p->w[0]->n, 0, p->n_heads[0], r, true);
         if (p->n == 2)
             memcpy(v, k, p->w[1]->n * sizeof *v);
         if (p->n > 1) {
@@ -179,10 +181,10 @@ static void run_all_heads(const struct qkv *p, const struct quire_team *team)
         qr_conv_attention_project(p->s, p->layer, &p->act, team);
     } else {
         struct qr_projection projections[3];
-        for (int j = 0; j < p->n; j++)
+        for (int j = p->first; j < p->n; j++)
             projections[j] =
                 (struct qr_projection){ p->w[j], p->bias[j], p->out[j], qkv_site(p, j) };
-        qr_project(p->s, &p->act, projections, (size_t)p->n, team);
+        qr_project(p->s, &p->act, projections + p->first, (size_t)(p->n - p->first), team);
         quire_team_barrier(team);
     }
     if (p->s->ctx->key_dt)
@@ -246,7 +248,7 @@ static void run_head(const struct qkv *p, const struct qr_adapter_down *down, in
 static void run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     const struct quire_kv_write_args write = write_args(p->s, p->layer);
-    const size_t n_q = p->n_heads[0], n_k = p->n > 1 ? p->n_heads[1] : 0;
+    const size_t n_q = p->first ? 0 : p->n_heads[0], n_k = p->n > 1 ? p->n_heads[1] : 0;
     const size_t n_v = p->n > 2 ? p->n_heads[2] : 0;
     const struct qr_adapter_site sites[] = { qkv_site(p, 0), qkv_site(p, 1), qkv_site(p, 2) };
     const struct qr_adapter_down down =
@@ -269,7 +271,7 @@ static void run_by_head(const struct qkv *p, const struct quire_team *team)
 static bool can_run_by_head(const struct qkv *p, const struct quire_team *team)
 {
     size_t n = 0;
-    for (int j = 0; j < p->n; j++) {
+    for (int j = p->first; j < p->n; j++) {
         if (p->head_size[j] % p->w[j]->panel_rows || p->head_size[j] * p->n_heads[j] != p->w[j]->n)
             return false;
         n += p->n_heads[j];
@@ -338,15 +340,13 @@ static void norm_output(const struct qr_step *s, const float *weight, float *att
     quire_team_barrier(team);
 }
 
-/* Attention with plain keys and values, from src into ctx->att. Ends with a barrier. */
-static void plain_attention(const struct qr_step *s, uint32_t i, const float *src,
-                            const struct quire_team *team)
+static struct qkv products_of(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
     const struct qr_model_config *c = ctx->model->config;
     const struct qr_model_layer *layer = &ctx->model->layers[i];
     const struct qr_layer_config *l = &c->layers[i];
-    struct qkv p = {
+    return (struct qkv){
         .s = s,
         .layer = i,
         .n = l->kv_source != i ? 1
@@ -362,6 +362,16 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
         .n_heads = { l->n_heads, l->n_kv_heads, l->n_kv_heads },
         .unpacked = qr_thread_unpacked(s, team),
     };
+}
+
+/* Attention with plain keys and values, from src into ctx->att. Ends with a barrier. */
+static void plain_attention(const struct qr_step *s, uint32_t i, const float *src,
+                            const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const struct qr_model_layer *layer = &ctx->model->layers[i];
+    struct qkv p = products_of(s, i, team);
     const struct qr_packed *gate = layer->mat[QR_W_ATTN_GATE];
     const struct qr_packed *const inputs[] = { p.w[0], p.w[1], p.w[2], gate,
                                                layer->mat[QR_W_ATTN_V_DELAYED] };
@@ -387,6 +397,18 @@ static void plain_attention(const struct qr_step *s, uint32_t i, const float *sr
     quire_team_barrier(team);
     if (c->tiled_heads)
         qr_tile_output_heads(s, i, team);
+}
+
+void qr_attention_store(const struct qr_step *s, uint32_t i, const float *src,
+                        const struct quire_team *team)
+{
+    struct qkv p = products_of(s, i, team);
+    p.first = 1;
+    qr_convert_input(s, &p.act, p.w + 1, 2, src, s->n_tokens, team);
+    if (can_run_by_head(&p, team))
+        run_by_head(&p, team);
+    else
+        run_all_heads(&p, team);
 }
 
 void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *out,

@@ -14,6 +14,11 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
 void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, float *out,
                      const struct quire_team *team);
 
+/* Writes the keys and values of complete rows src [n_tokens][columns of the projections] of a layer
+ * with plain attention to the cache. All threads call it after a barrier; ends with one. */
+void qr_attention_store(const struct qr_step *s, uint32_t i, const float *src,
+                        const struct quire_team *team);
+
 /* Attention temperature: the factor of the queries at a position, in layers that attend to very
  * long contexts. temperature_floor must not be 0. */
 float qr_attention_temperature(const struct qr_model_config *c, uint32_t position);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mtp_input.c - the input of a head of multi-token prediction: the embedding of the next token and
- * what the model computed at the position; and the head's own state in the form of that. */
+ * what the model computed at the position; and the head's own state in the form of that. Keys and
+ * values of a block drafter. */
 #include "model/forward/mtp_input.h"
 #include "base/checked.h"
 #include "base/threads.h"
+#include "model/forward/layer_attention.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
@@ -15,7 +17,7 @@ void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
     const struct qr_model_config *c = model->config;
     const size_t width = c->mtp.kind == QR_MTP_SHARED_KV ? c->mtp.base_size : c->hidden_size;
     size_t count;
-    if (!c->mtp.kind)
+    if (!c->mtp.kind || c->mtp.kind == QR_MTP_BLOCK)
         return;
     if (qr_mul_size(ctx->max_rows, 2 * width, &count))
         ctx->block_in = qr_bump_alloc(buffers, count, sizeof(float));
@@ -31,18 +33,26 @@ static void put(const struct qr_step *s, enum qr_weight_role norm, const float *
     qr_norm_vector(s, m->layers[0].vec[norm], half, m->config->hidden_size);
 }
 
-/* x becomes the product of w with the rows of src. Starts after a barrier and ends with one. */
-static void project(const struct qr_step *s, const struct qr_packed *w, const float *src,
-                    const struct quire_team *team)
+/* ctx->sub becomes the product of PROJ with the rows of src. Starts after a barrier and ends with
+ * one. */
+static void project(const struct qr_step *s, const float *src, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
-    const struct qr_thread_state t = qr_thread_state(s, team);
-    const size_t width = ctx->model->config->hidden_size;
+    const struct qr_packed *w = ctx->model->layers[0].mat[QR_W_MTP_PROJ];
     const struct qr_projection out = { w, NULL, ctx->sub, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);
     qr_project(s, &act, &out, 1, team);
     quire_team_barrier(team);
+}
+
+/* The same for x. */
+static void project_x(const struct qr_step *s, const float *src, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    const size_t width = ctx->model->config->hidden_size;
+    project(s, src, team);
     memcpy(t.x + t.begin * width, ctx->sub + t.begin * width,
            (t.end - t.begin) * width * sizeof *t.x);
 }
@@ -63,7 +73,7 @@ static void layer_input(const struct qr_step *s, const struct quire_team *team)
             in + (c->mtp.hidden_first ? 0 : width));
     }
     quire_team_barrier(team);
-    project(s, ctx->model->layers[0].mat[QR_W_MTP_PROJ], ctx->block_in, team);
+    project_x(s, ctx->block_in, team);
 }
 
 /* x = proj([e; h]), with the embedding of the model. */
@@ -81,7 +91,7 @@ static void shared_kv_input(const struct qr_step *s, const struct quire_team *te
         memcpy(in + width, s->args->previous_hidden + r * width, width * sizeof *in);
     }
     quire_team_barrier(team);
-    project(s, ctx->model->layers[0].mat[QR_W_MTP_PROJ], ctx->block_in, team);
+    project_x(s, ctx->block_in, team);
 }
 
 /* x = g; block_in = [norm(e); norm(g)], which attention reads. Ends with a barrier. */
@@ -97,7 +107,7 @@ static void features_input(const struct qr_step *s, const struct quire_team *tea
         memcpy(t.x + t.begin * width, own + t.begin * width,
                (t.end - t.begin) * width * sizeof *own);
     else
-        project(s, m->layers[0].mat[QR_W_MTP_PROJ], s->args->previous_hidden, team);
+        project_x(s, s->args->previous_hidden, team);
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *in = ctx->block_in + r * 2 * width;
@@ -111,6 +121,37 @@ static void features_input(const struct qr_step *s, const struct quire_team *tea
         memcpy(t.x + r * width, ctx->block_in + (2 * r + 1) * width, width * sizeof *t.x);
 }
 
+/* x = the embedding, of a model that scales its embeddings scaled. */
+static void block_input(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct quire_model *m = s->ctx->model, *base = m->base;
+    const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
+    const float scale =
+        table == base->global.mat[QR_W_TOKEN_EMBD] ? base->config->embedding_scale : 1;
+    const size_t width = m->config->hidden_size;
+    const struct qr_thread_state t = qr_thread_state(s, team);
+    for (size_t r = t.begin; r < t.end; r++) {
+        qr_packed_unpack_row(table, (size_t)s->args->token_ids[r], t.x + r * width);
+        if (scale != 1)
+            m->kernels->scale(t.x + r * width, scale, width);
+    }
+}
+
+void qr_mtp_store_context(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    size_t begin, end;
+    project(s, s->args->previous_hidden, team);
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    for (size_t r = begin; r < end; r++)
+        qr_norm_vector(s, ctx->model->layers[0].vec[QR_W_MTP_HIDDEN_NORM],
+                       ctx->sub + r * c->hidden_size, c->hidden_size);
+    quire_team_barrier(team);
+    for (uint32_t i = 0; i < c->n_layers; i++)
+        qr_attention_store(s, i, ctx->sub, team);
+}
+
 void qr_mtp_input(const struct qr_step *s, const struct quire_team *team)
 {
     switch (s->ctx->model->config->mtp.kind) {
@@ -119,6 +160,9 @@ void qr_mtp_input(const struct qr_step *s, const struct quire_team *team)
         break;
     case QR_MTP_FEATURES:
         features_input(s, team);
+        break;
+    case QR_MTP_BLOCK:
+        block_input(s, team);
         break;
     default:
         layer_input(s, team);

@@ -14,6 +14,16 @@ void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
  * features block_in, too, which its attention reads. */
 void qr_mtp_input(const struct qr_step *s, const struct quire_team *team);
 
+/* Whether the rows of a step are those of the model that a block drafter reads: of these only keys
+ * and values are computed, and there are no token ids. */
+static inline bool qr_mtp_stores_context(const struct qr_step *s)
+{
+    return s->ctx->model->config->mtp.kind == QR_MTP_BLOCK && s->args->previous_hidden;
+}
+
+/* Computes and writes these keys and values. Starts after a barrier. */
+void qr_mtp_store_context(const struct qr_step *s, const struct quire_team *team);
+
 /* Writes args->last_hidden of a head in files of its own. */
 void qr_mtp_output(const struct qr_step *s, const struct quire_team *team);
 

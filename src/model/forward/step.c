@@ -11,6 +11,7 @@
 #include "model/forward/forward.h"
 #include "model/forward/latent_expand.h"
 #include "model/forward/layer_index.h"
+#include "model/forward/mtp_input.h"
 #include "model/forward/recurrent_scan.h"
 #include "model/forward/thread_state.h"
 #include "model/groups.h"
@@ -71,10 +72,17 @@ static quire_status check_hidden(const struct quire_model *m, const struct quire
 {
     const struct qr_model_config *c = m->config;
     const bool own = a->own_hidden && c->mtp.kind == QR_MTP_FEATURES;
+    const bool block = c->mtp.kind == QR_MTP_BLOCK;
     if (a->own_hidden && (!own || a->previous_hidden))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.own_hidden is not NULL%s",
                        own ? ", and neither is previous_hidden" : ": for heads with features only");
-    if (!own && !a->previous_hidden != !c->mtp.kind)
+    if (block && a->previous_hidden && (a->logits || a->last_hidden || a->hidden))
+        return qr_fail(err, QUIRE_E_INVALID_ARG,
+                       "args.%s is not NULL: a block drafter has no outputs for previous_hidden",
+                       a->logits        ? "logits"
+                       : a->last_hidden ? "last_hidden"
+                                        : "hidden");
+    if (!own && !block && !a->previous_hidden != !c->mtp.kind)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.previous_hidden is %s",
                        a->previous_hidden ? "for heads of multi-token prediction only: not NULL"
                                           : "NULL: the model is a head of multi-token prediction");
@@ -286,7 +294,8 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
         return QUIRE_OK;
     QR_TRY(check_lens(ctx, args->batch, err));
     qr_step_place_rows(&s);
-    QR_TRY(qr_step_check_tokens(&s, err));
+    if (!qr_mtp_stores_context(&s))
+        QR_TRY(qr_step_check_tokens(&s, err));
     QR_TRY(check_logits(&s, err));
     QR_TRY(qr_adapter_place(&s, err));
     QR_TRY(check_slots(&s, err));

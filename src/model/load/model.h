@@ -110,8 +110,8 @@ struct quire_model {
     /* [rows of the LM head] token of each, of a head of MTP with clusters of tokens, or with rows
      * for some tokens only; NULL: the row's number */
     const uint32_t *token_order;
-    uint32_t feature_layers[QR_MTP_N_FEATURES]; /* of a head of MTP with features */
-    uint32_t n_heads;                           /* atomic: open heads of MTP of this model */
+    uint32_t feature_layers[QR_MTP_MAX_FEATURES]; /* of a head of MTP with features */
+    uint32_t n_heads;                             /* atomic: open heads of MTP of this model */
 };
 
 static inline bool qr_model_encodes(const struct quire_model *m)

@@ -179,7 +179,7 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
     case BLOCK_IN:
         return 2 * (uint64_t)c->hidden_size;
     case MTP_IN:
-        return c->mtp.kind == QR_MTP_FEATURES ? qr_mtp_input_size(c) : 2 * qr_mtp_input_size(c);
+        return c->mtp.n_features ? qr_mtp_input_size(c) : 2 * qr_mtp_input_size(c);
     case BASE:
         return c->mtp.base_size;
     case CLUSTERS:

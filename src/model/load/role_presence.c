@@ -310,7 +310,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_PROJ)
         return required_if(c->mtp.kind && layer == 0 &&
-                           (c->mtp.kind != QR_MTP_SHARED_KV || role == QR_W_MTP_PROJ));
+                           (c->mtp.kind != QR_MTP_SHARED_KV || role == QR_W_MTP_PROJ) &&
+                           (c->mtp.kind != QR_MTP_BLOCK || role != QR_W_MTP_EMBD_NORM));
     if (c->mtp.kind == QR_MTP_LAYER && is_of_mtp_base(role))
         return QR_ABSENT;
     if (is_ffn_weight(role))

@@ -20,6 +20,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     switch (role) {
     /* the file decides: an output matrix in it is used even if the config says tied */
     case QR_W_OUTPUT:
+        if (c->mtp.kind == QR_MTP_BLOCK) /* else that of the model */
+            return c->mtp.n_outputs ? QR_REQUIRED : QR_OPTIONAL;
         return c->tied_embeddings || encoder || c->class_head != QR_CLASS_NONE ? QR_OPTIONAL
                                                                                : QR_REQUIRED;
     case QR_W_OUTPUT_BIAS:
@@ -40,15 +42,15 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
         return required_if(c->embedding_size != 0);
     case QR_W_EMBD_PROJ_BIAS:
         return c->embedding_size ? QR_OPTIONAL : QR_ABSENT;
-    case QR_W_TOKEN_EMBD: /* EAGLE-3: else that of the model */
-        return c->mtp.kind == QR_MTP_FEATURES ? QR_OPTIONAL : QR_REQUIRED;
+    case QR_W_TOKEN_EMBD: /* else that of the model */
+        return c->mtp.n_features ? QR_OPTIONAL : QR_REQUIRED;
     case QR_W_MTP_POST:
         return required_if(c->mtp.kind == QR_MTP_SHARED_KV);
     case QR_W_MTP_CENTROIDS:
         return required_if(c->mtp.n_clusters != 0);
     case QR_W_MTP_ORDER:
         return c->mtp.n_clusters || c->mtp.n_outputs ? QR_REQUIRED
-               : c->mtp.kind == QR_MTP_FEATURES      ? QR_OPTIONAL
+               : c->mtp.n_features                   ? QR_OPTIONAL
                                                      : QR_ABSENT;
     case QR_W_POS_EMBD:
         return required_if(c->learned_positions);

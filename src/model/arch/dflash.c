@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dflash.c - DFlash: block drafters in files of their own, layers of Qwen 3 that attend to keys and
+ * values made of the residual stream of a model of any family. */
+#include "model/arch/arch.h"
+
+static const struct qr_hf_default defaults[] = {
+    { "num_key_value_heads", 32 },
+    { "head_dim", 128 },
+    { "max_position_embeddings", 32768 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "sliding_window", 4096 },
+    { "max_window_layers", 28 },
+    { 0 },
+};
+
+static const struct qr_ignored_key ignored_keys[] = {
+    { "num_target_layers", NULL }, /* of the model; the layers that are read have numbers */
+    { "target_model_type", NULL },
+    { "tie_word_embeddings", NULL }, /* the tensors show what the drafter has of its own */
+    { 0 },
+};
+
+static const struct qr_name_rule names[] = {
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "embed_tokens.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "norm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "hidden_norm.weight" },
+    { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, "layers.%u.input_layernorm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, "layers.%u.self_attn.v_proj.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, "layers.%u.self_attn.o_proj.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.v_proj.bias" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.o_proj.bias" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, "layers.%u.self_attn.q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, "layers.%u.self_attn.k_norm.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, "layers.%u.post_attention_layernorm.weight" },
+    { QR_W_FFN_GATE, QR_SLICE_ALL, "layers.%u.mlp.gate_proj.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, "layers.%u.mlp.up_proj.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, "layers.%u.mlp.down_proj.weight" },
+    { 0 },
+};
+
+static const struct qr_name_rule gguf_names[] = {
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "enc.output_norm.weight" },
+    { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
+    { 0 },
+};
+
+/* Which tokens the drafter has outputs for, which follows from d2t. */
+static const char *const ignored[] = { "t2d", NULL };
+
+const struct qr_arch qr_arch_dflash = {
+    .name = "dflash",
+    .gguf_archs = { "dflash" },
+    .head_of = { "*" },
+    .head_kind = QR_MTP_BLOCK,
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .qk_norm = QR_QK_NORM_HEAD,
+    .ignored_tensors = ignored,
+    .hf_window = QR_WINDOW_FROM,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_NEOX,
+    .hf_attention_bias = true,
+    .hf_defaults = defaults,
+    .hf_ignored_keys = ignored_keys,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
+};

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mtp_config.h - the part of a model configuration that describes a head of multi-token
+ * prediction. */
+#ifndef QR_MODEL_ARCH_MTP_CONFIG_H
+#define QR_MODEL_ARCH_MTP_CONFIG_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Heads of multi-token prediction, each a model of its own. Row i reads the token at i + 1, e being
+ * its embedding, and what the model computed at i, and predicts the token at i + 2. */
+enum qr_mtp_kind {
+    QR_MTP_NONE, /* the model itself */
+    /* One layer behind the model, in its files: x = proj([norm(e); norm(h)]), h being the hidden
+     * state of the model after the final norm, or for tokens that it drafted its own. Embedding and
+     * output matrix are the model's. */
+    QR_MTP_LAYER,
+    /* Files of its own (Gemma 4 assistant): x = proj([e; h]), and post(norm(x)) takes the place of
+     * h for tokens that it drafted. It computes no keys and values: each layer attends to those of
+     * the last layer of the model, of its kind, that has some (kv_source QR_KV_OF_BASE), from
+     * position 0 to i. Its own position is i + 1, for RoPE and windows. */
+    QR_MTP_SHARED_KV,
+    /* One layer, files of its own (EAGLE-3, arXiv 2503.01840): g = proj([f0; f1; f2]), f being the
+     * residual stream before three layers of the model, or for tokens that it drafted its own
+     * behind the layer. x = g; x += attn([norm(e); norm(g)]); x += ffn(norm(x)). */
+    QR_MTP_FEATURES,
+    /* A block drafter, files of its own (DFlash, arXiv 2602.06036): layers of Qwen 3 whose keys and
+     * values at i are projections of norm(proj([f0; f1; ...])) in every layer, f being the residual
+     * stream before some layers of the model. It drafts in one pass: rows are the last token and
+     * mask tokens behind it, each of which predicts the token in its own place. */
+    QR_MTP_BLOCK,
+};
+
+enum {
+    QR_MTP_N_FEATURES = 3, /* of kind FEATURES */
+    QR_MTP_MAX_FEATURES = 16,
+    QR_MTP_DEFAULT_LAYER = UINT32_MAX,
+};
+
+struct qr_mtp_config {
+    enum qr_mtp_kind kind;
+    bool hidden_first;  /* LAYER: proj([norm(h); norm(e)]) */
+    bool norm_residual; /* FEATURES: x = norm(g) */
+    uint32_t layer;     /* LAYER: number of the head's layer in tensor names */
+    uint32_t base_size; /* hidden size of the model; 0: that of the head */
+    /* FEATURES, BLOCK: layers of the model; QR_MTP_DEFAULT_LAYER, for all: 2, the middle, third
+     * last */
+    uint32_t n_features, feature_layers[QR_MTP_MAX_FEATURES];
+    /* BLOCK: rows of a block, the token of all but the first one, and whether a row sees the rows
+     * before it only, in layers without and with a window */
+    uint32_t block_size, mask_token;
+    bool full_causal, window_causal;
+    /* Tokens that the output matrix has rows for, 0: all; the logits of others are -inf */
+    uint32_t n_outputs;
+    bool order_is_offset; /* numbers of these tokens are stored less their row's number */
+    /* The tokens are in n_clusters clusters of equal size, each with a centroid. Only logits of
+     * tokens in the top_clusters clusters with the largest products of centroid and norm(x) are
+     * computed; all others are -inf. n_clusters 0: all are computed */
+    uint32_t n_clusters, top_clusters;
+};
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gguf_head.c - metadata of GGUF files of heads of multi-token prediction: all layers are the
+ * head's. */
+#include "model/config/gguf_head.h"
+#include "base/error.h"
+#include "format/gguf.h"
+#include "model/arch/arch.h"
+#include "model/config/config.h"
+#include "model/config/limits.h"
+
+/* A list of `least` to `most` layers whose inputs the head reads, and the tokens that it has
+ * outputs for: a tensor lists them, if they are a part of the vocabulary. */
+static quire_status read_layers(const struct qr_gguf_source *s, const char *key, uint32_t least,
+                                uint32_t most)
+{
+    struct qr_mtp_config *mtp = &s->cfg->mtp;
+    char name[QR_GGUF_KEY_MAX];
+    struct qr_gguf_array list;
+    size_t order;
+    if (qr_gguf_find_tensor(s->g, "d2t", &order)) {
+        const uint64_t n = qr_gguf_tensor(s->g, order)->dims[0];
+        mtp->n_outputs = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    }
+    qr_gguf_source_key(s, key, name);
+    QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
+    bool numbers = list.count >= least && list.count <= most;
+    for (uint32_t i = 0; numbers && i < list.count; i++) {
+        int64_t v;
+        numbers = qr_gguf_array_i64(&list, i, &v) && v >= 0 && v <= QR_CONFIG_MAX_LAYERS;
+        mtp->feature_layers[i] = numbers ? (uint32_t)v : 0;
+    }
+    mtp->n_features = (uint32_t)list.count;
+    return numbers
+               ? QUIRE_OK
+               : qr_fail(s->err, QUIRE_E_FORMAT,
+                         "metadata key %s must list %u to %u numbers of layers", name, least, most);
+}
+
+/* A head with features. */
+static quire_status read_features(const struct qr_gguf_source *s)
+{
+    struct qr_mtp_config *mtp = &s->cfg->mtp;
+    mtp->kind = QR_MTP_FEATURES;
+    QR_TRY(qr_gguf_source_u32(s, "target_hidden_size", &mtp->base_size));
+    QR_TRY(qr_gguf_source_bool_or(s, "norm_before_residual", false, &mtp->norm_residual));
+    QR_TRY(read_layers(s, "extract_layers", QR_MTP_N_FEATURES, QR_MTP_N_FEATURES));
+    return s->cfg->n_layers == 1
+               ? QUIRE_OK
+               : qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                         "metadata key %s.block_count is %u, a head with features has 1", s->prefix,
+                         s->cfg->n_layers);
+}
+
+/* A block drafter. */
+static quire_status read_block(const struct qr_gguf_source *s)
+{
+    static const char mask[] = "tokenizer.ggml.mask_token_id";
+    struct qr_mtp_config *mtp = &s->cfg->mtp;
+    bool from_anchor;
+    int64_t id;
+    mtp->kind = QR_MTP_BLOCK;
+    mtp->base_size = s->cfg->hidden_size;
+    mtp->window_causal = true;
+    QR_TRY(qr_gguf_source_u32(s, "block_size", &mtp->block_size));
+    QR_TRY(qr_gguf_source_bool_or(s, "sample_from_anchor", false, &from_anchor));
+    if (from_anchor)
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "metadata key %s.sample_from_anchor is true, which is not supported",
+                       s->prefix);
+    QR_TRY(qr_gguf_get_i64(s->g, mask, &id, s->err));
+    if (id < 0 || id > INT32_MAX)
+        return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must be a token id", mask);
+    mtp->mask_token = (uint32_t)id;
+    return read_layers(s, "target_layers", 1, QR_MTP_MAX_FEATURES);
+}
+
+/* A head that reads the keys and values of its model. */
+static quire_status read_shared_kv(const struct qr_gguf_source *s)
+{
+    struct qr_model_config *cfg = s->cfg;
+    uint32_t n = 0, n_shared = 0;
+    QR_TRY(qr_gguf_source_u32(s, "embedding_length_out", &cfg->mtp.base_size));
+    QR_TRY(qr_gguf_source_u32_or(s, "nextn_predict_layers", cfg->n_layers, &n));
+    QR_TRY(qr_gguf_source_u32_or(s, "attention.shared_kv_layers", cfg->n_layers, &n_shared));
+    if (n != cfg->n_layers || (n_shared && n_shared != n))
+        return qr_fail(
+            s->err, QUIRE_E_UNSUPPORTED,
+            "metadata key %s.%s is %u of %u layers: all layers of a head predict further "
+            "tokens and read the keys and values of its model",
+            s->prefix, n != cfg->n_layers ? "nextn_predict_layers" : "attention.shared_kv_layers",
+            n != cfg->n_layers ? n : n_shared, cfg->n_layers);
+    cfg->mtp.kind = QR_MTP_SHARED_KV;
+    qr_model_config_use_kv_of_base(cfg);
+    return QUIRE_OK;
+}
+
+quire_status qr_gguf_read_head(const struct qr_gguf_source *s)
+{
+    return s->arch->head_kind == QR_MTP_FEATURES ? read_features(s)
+           : s->arch->head_kind == QR_MTP_BLOCK  ? read_block(s)
+                                                 : read_shared_kv(s);
+}

@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""DFlash drafters as tiny random models: layers that attend to keys and values made of the residual stream of a model,
+and to a block of the last token and mask tokens.
+
+Writes a Llama, a Granite that scales its embeddings, and drafters with and without embeddings and a vocabulary of their own
+and windows, as folders of both styles and as GGUF files, computes the logits of all in double precision with the standard
+library alone, and checks them with quire-eval, as well as what is refused.
+
+usage: tiny_dflash.py QUIRE_EVAL
+"""
+import json
+import math
+import operator
+import os
+import random
+import struct
+import subprocess
+import sys
+import tempfile
+
+import tiny_models as tiny
+from tiny_eagle3 import DRAFT_VOCAB, EPS, GGUF_I64, HEAD, KV_HEADS, LAYERS, PROMPTS, THETA, VOCAB, Base, Net, norm, rotate
+from tiny_models import GGUF_ARRAY, GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32, add, pack_f32
+
+N_LAYERS, WINDOW, MASK, BLOCK = 3, 6, 77, 5
+
+
+class Scaled(Base):
+    """The same function with embeddings of half the size, times two."""
+
+    def write(self, folder):
+        super().write(folder)
+        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+            json.dump({"model_type": "granite", "num_hidden_layers": LAYERS, **self.sizes(), "embedding_multiplier": 2,
+                       "attention_multiplier": 1 / math.sqrt(HEAD), "residual_multiplier": 1, "logits_scaling": 1}, f)
+        tensors = self.tensors()
+        name = "model.embed_tokens.weight"
+        tensors[name] = (*tensors[name][:2], pack_f32([v / 2 for v in self.w.tensors[name][2]]))
+        tiny.write_safetensors(f"{folder}/model.safetensors", tensors)
+
+
+class Drafter(Net):
+    """own: embeddings and a smaller vocabulary of its own; layers: whose outputs it reads; windowed: layers
+    with a window; causal: rows of a block see those before them only, in layers without and with a window; library: in the
+    style of the Speculators library"""
+
+    def __init__(self, base, own, layers, windowed=(), causal=(False, True), library=False, hidden=None):
+        super().__init__(11, hidden or base.hidden, 4)
+        self.base, self.own, self.layers, self.windowed, self.causal, self.library = base, own, layers, windowed, causal, library
+        self.w.add("fc.weight", None, [self.hidden, len(layers) * base.hidden])
+        self.w.add("hidden_norm.weight", None, [self.hidden], 1, 0.3)
+        self.w.add("norm.weight", None, [self.hidden], 1, 0.3)
+        for i in range(N_LAYERS):
+            self.add_layer(f"layers.{i}.", self.hidden, ("input_layernorm", "post_attention_layernorm"))
+            for name in ("q_norm", "k_norm"):
+                self.w.add(f"layers.{i}.self_attn.{name}.weight", None, [HEAD], 1, 0.3)
+        self.order = sorted(random.Random(4).sample(range(VOCAB), DRAFT_VOCAB)) if own else range(VOCAB)
+        if own:
+            self.w.add("embed_tokens.weight", None, [VOCAB, self.hidden], 0, 1)
+            self.w.add("lm_head.weight", None, [DRAFT_VOCAB, self.hidden])
+
+    def heads_of(self, hf, part, x, position):
+        """Heads of queries, keys or values."""
+        p = self.times(f"{hf}self_attn.{part}_proj", x)
+        parts = [p[i:i + HEAD] for i in range(0, len(p), HEAD)]
+        if part == "v":
+            return parts
+        weight = self.w.vector(f"{hf}self_attn.{part}_norm.weight")
+        return [rotate(norm(h, weight), position) for h in parts]
+
+    def entry(self, hf, x, position):
+        return position, self.heads_of(hf, "k", x, position), self.heads_of(hf, "v", x, position)
+
+    def attend(self, i, queries, position, entries):
+        """entries: the context, then the whole block"""
+        windowed, y = i in self.windowed, []
+        seen = [(k, v) for at, k, v in entries if (at <= position or not self.causal[windowed]) and
+                (not windowed or position - at < WINDOW)]
+        for h, query in enumerate(queries):
+            g = h * KV_HEADS // self.heads
+            scores = [sum(map(operator.mul, query, k[g])) / math.sqrt(HEAD) for k, _ in seen]
+            p = [math.exp(s - max(scores)) for s in scores]
+            y += [sum(map(operator.mul, p, column)) / sum(p) for column in zip(*(v[g] for _, v in seen))]
+        return self.times(f"layers.{i}.self_attn.o_proj", y)
+
+    def run(self, ids, streams):
+        """Logits of the mask tokens of the block that begins with the last token."""
+        words = self.w.matrix("embed_tokens.weight") if self.own else self.base.w.matrix("model.embed_tokens.weight")
+        first = len(ids) - 1
+        features = [sum((stream[i + 1] for i in self.layers), []) for stream in streams[:first]]
+        context = [self.normed("hidden_norm", self.times("fc", f)) for f in features]
+        rows = [words[token] for token in [ids[-1]] + [MASK] * (BLOCK - 1)]
+        for i in range(N_LAYERS):
+            hf = f"layers.{i}."
+            normed = [self.normed(f"{hf}input_layernorm", x) for x in rows]
+            entries = [self.entry(hf, x, p) for p, x in enumerate(context + normed)]
+            for r, n in enumerate(normed):
+                queries = self.heads_of(hf, "q", n, first + r)
+                rows[r] = self.feed_forward(hf, add(rows[r], self.attend(i, queries, first + r, entries)))
+        logits = []
+        for x in rows[1:]:
+            row, normed = [-math.inf] * VOCAB, self.normed("norm", x)
+            values = self.times("lm_head", normed) if self.own else self.base.times("lm_head", normed)
+            for token, y in zip(self.order, values):
+                row[token] = y
+            logits.append(row)
+        return logits
+
+    def write(self, folder, sizes=None, options=None, order=None, **changes):
+        os.makedirs(folder, exist_ok=True)
+        windows = {"sliding_window": WINDOW, "use_sliding_window": True, "max_window_layers": N_LAYERS} if self.windowed else {}
+        sizes = {"model_type": "qwen3", "num_hidden_layers": N_LAYERS, **self.sizes(), **windows, "layer_types": [
+            "sliding_attention" if i in self.windowed else "full_attention" for i in range(N_LAYERS)], **(sizes or {})}
+        del sizes["mlp_bias"]
+        if self.library:
+            config = {"architectures": ["DFlashSpeculator"], "speculators_model_type": "dflash", "speculators_version": "0.5.0",
+                      "transformer_layer_config": sizes, "aux_hidden_state_layer_ids": self.layers, "block_size": BLOCK,
+                      "mask_token_id": MASK, "draft_vocab_size": len(self.order), "target_hidden_size": self.base.hidden,
+                      "sliding_window_non_causal": not self.causal[1], **(options or {})}
+        else:
+            causal = {} if self.causal == (False, True) else {"causal": self.causal[0]}
+            config = {"architectures": ["DFlashDraftModel"], "auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "attention_dropout": 0.0,
+                      "bos_token_id": 1, "dtype": "bfloat16", "initializer_range": 0.02, "use_cache": True, **sizes, "block_size": BLOCK, "num_target_layers": LAYERS, "dflash_config": {
+                "mask_token_id": MASK, "target_layer_ids": self.layers, **causal, **(options or {})}}
+        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
+            json.dump({k: v for k, v in {**config, **changes}.items() if v is not None}, f)
+        tensors = self.tensors()
+        if self.own:
+            order = [token - i for i, token in enumerate(self.order)] if order is None else order
+            tensors["d2t"] = ("I64", [len(order)], struct.pack(f"<{len(order)}q", *order))
+            tensors["t2d"] = ("BOOL", [VOCAB], bytes(i in self.order for i in range(VOCAB)))
+        tiny.write_safetensors(f"{folder}/model.safetensors", tensors)
+
+    def write_gguf(self, path, mask=MASK, **changes):
+        parts = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.o_proj": "attn_output",
+                 **{f"self_attn.{p}_proj": f"attn_{p}" for p in "qkv"}, **{f"self_attn.{p}_norm": f"attn_{p}_norm" for p in "qk"},
+                 **{f"mlp.{p}_proj": f"ffn_{p}" for p in ("gate", "up", "down")}}
+        names = {"norm": "output_norm", "lm_head": "output", "embed_tokens": "token_embd", "fc": "fc", "hidden_norm": "enc.output_norm",
+                 **{f"layers.{i}.{hf}": f"blk.{i}.{g}" for i in range(N_LAYERS) for hf, g in parts.items()}}
+        tensors = {f"{names[hf.removesuffix('.weight')]}.weight": (shape, v) for hf, (_, shape, v) in self.w.tensors.items()}
+        if self.own:
+            tensors["d2t"] = ([len(self.order)], struct.pack(f"<{len(self.order)}q", *self.order), GGUF_I64)
+        keys = {"block_count": (GGUF_U32, N_LAYERS), "context_length": (GGUF_U32, 128), "embedding_length": (GGUF_U32, self.hidden),
+                "feed_forward_length": (GGUF_U32, 2 * self.hidden), "attention.head_count": (GGUF_U32, self.heads),
+                "attention.head_count_kv": (GGUF_U32, KV_HEADS), "attention.layer_norm_rms_epsilon": (GGUF_F32, EPS),
+                "attention.key_length": (GGUF_U32, HEAD), "attention.value_length": (GGUF_U32, HEAD),
+                "rope.freq_base": (GGUF_F32, THETA), "rope.dimension_count": (GGUF_U32, HEAD), "vocab_size": (GGUF_U32, VOCAB),
+                "block_size": (GGUF_U32, BLOCK), "target_layers": (GGUF_ARRAY, [i + 1 for i in self.layers])}
+        if self.windowed:
+            keys["attention.sliding_window"] = (GGUF_U32, WINDOW)
+            keys["attention.sliding_window_pattern"] = (GGUF_ARRAY, [int(i in self.windowed) for i in range(N_LAYERS)])
+        meta = [("general.architecture", GGUF_STR, "dflash"), ("tokenizer.ggml.mask_token_id", GGUF_U32, mask)]
+        tiny.write_gguf_file(path, meta + [(f"dflash.{k}", *v) for k, v in {**keys, **changes}.items()], tensors)
+
+
+def write_golden(folder, base, head):
+    rng, golden = random.Random(1), {}
+    for n in PROMPTS:
+        ids = [rng.randrange(VOCAB) for _ in range(n)]
+        logits, streams = base.run(ids)
+        rows = head.run(ids, streams)
+        golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
+        golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(map(pack_f32, logits)))
+        golden[f"mtp_logits.{n}"] = ("F32", [BLOCK - 1, VOCAB], b"".join(map(pack_f32, rows)))
+    tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
+
+
+def check_refusals(plain, own, model, scratch):
+    ok, folder, path = True, f"{scratch}/bad", f"{scratch}/bad.gguf"
+    for changes, word in (({"block_size": 1}, "blocks of 1 tokens"), ({"block_size": 129}, "blocks of 129 tokens"),
+                          ({"block_size": None}, "block_size"), ({"dflash_config": None}, "dflash_config"),
+                          ({"options": {"mask_token_id": VOCAB}}, "mask token"), ({"options": {"mask_token_id": None}}, "mask_token_id"),
+                          ({"options": {"target_layer_ids": []}}, "target_layer_ids"),
+                          ({"options": {"target_layer_ids": [1, "x"]}}, "target_layer_ids"),
+                          ({"options": {"target_layer_ids": [1] * 17}}, "target_layer_ids"),
+                          ({"options": {"target_layer_ids": [1, 2, 5]}}, "layer 6"), ({"options": {"target_layer_ids": [1]}}, "fc"),
+                          ({"options": {"use_swa": True}}, "dflash_config.use_swa"), ({"conv_kernel_size": 2}, "conv_kernel_size"),
+                          ({"sizes": {"hidden_size": 24}}, "24"), ({"architectures": ["DFlash2DraftModel"]}, "DFlash2DraftModel"),
+                          ({"sample_from_anchor": True}, "sample_from_anchor"), ({"draft_vocab_size": 40}, "lm_head")):
+        plain.write(folder, **changes)
+        ok &= tiny.is_refused(["--head", folder, model], word)
+    for changes, word in (({"speculators_model_type": "dspark"}, "dspark"), ({"options": {"markov_rank": 8}}, "markov_rank"),
+                          ({"transformer_layer_config": None}, "transformer_layer_config"),
+                          ({"options": {"draft_vocab_size": VOCAB + 1}}, "outputs"), ({"options": {"target_hidden_size": 16}}, "fc"),
+                          ({"aux_hidden_state_layer_ids": None}, "aux_hidden_state_layer_ids"), ({"order": [VOCAB] + [0] * 39}, "d2t")):
+        own.write(folder, **changes)
+        ok &= tiny.is_refused(["--head", folder, model], word)
+    for changes, word in (({"block_size": (GGUF_U32, 1)}, "blocks of 1 tokens"), ({"target_layers": (GGUF_ARRAY, [1] * 17)}, "target_layers"),
+                          ({"target_layers": (GGUF_ARRAY, [3000000])}, "target_layers"), ({"mask": VOCAB}, "mask token"),
+                          ({"sample_from_anchor": (GGUF_BOOL, True)}, "sample_from_anchor"),
+                          ({"selector_rank": (GGUF_U32, 8)}, "selector_rank")):
+        plain.write_gguf(path, **changes)
+        ok &= tiny.is_refused(["--head", path, model], word)
+    plain.write(folder)
+    os.rename(f"{model}/golden.safetensors", f"{folder}/golden.safetensors")
+    return ok & tiny.is_refused([folder], "head of multi-token prediction")
+
+
+def main():
+    llama, granite, ok = Base(), Scaled(), True
+    drafters = [Drafter(llama, False, [0, 2, 4]), Drafter(granite, False, [1], (0, 2)), Drafter(llama, False, [4, 1], (1,), (True, True)),
+                Drafter(llama, True, [0, 1, 2, 3, 4], (0,), (False, False), True, 24), Drafter(llama, True, [3, 1], (1, 2), library=True)]
+    with tempfile.TemporaryDirectory() as scratch:
+        for i, head in enumerate(drafters):
+            model, folder, gguf = (f"{scratch}/{name}{i}" for name in ("model", "head", "head.gguf"))
+            head.base.write(model)
+            head.write(folder)
+            write_golden(model, head.base, head)
+            for options in [], ["--chunk", "5"], ["--threads", "2"], ["--compute", "f32"]:
+                ok &= not subprocess.call([sys.argv[1], "golden", *options, "--head", folder, model])
+            head.write_gguf(gguf)
+            if head.causal == (False, True): # the format has no option
+                ok &= not subprocess.call([sys.argv[1], "golden", "--head", gguf, model])
+        ok &= check_refusals(drafters[0], drafters[4], f"{scratch}/model4", scratch)
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

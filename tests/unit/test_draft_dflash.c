@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_draft_dflash.c - DFlash block drafters of models of several families: arguments of steps,
+ * speculative decoding with the same answers in fewer steps. */
+#include "test_draft_heads.h"
+#include "test_head_step.h"
+
+enum { BASE = 64, HIDDEN = 64, HEADS = 4, KV_HEADS = 2, HEAD = 16, FFN = 96, LAYERS = 2, N = 3 };
+enum { FEATURES = 2, ROWS = 6, MASK = 319 };
+
+static const char head_config[] =
+    "{\"architectures\": [\"DFlashDraftModel\"], \"model_type\": \"qwen3\", "
+    "\"vocab_size\": 320, \"hidden_size\": 64, \"intermediate_size\": 96, "
+    "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
+    "\"head_dim\": 16, \"max_position_embeddings\": 512, \"rms_norm_eps\": 1e-05, "
+    "\"block_size\": 6, \"dflash_config\": {\"target_layer_ids\": [0, 1], "
+    "\"mask_token_id\": 319%s}}";
+
+/* Writes the model to `dir` and its drafter to a folder in it. Both have outputs for four tokens;
+ * with own_output the drafter has a matrix for that, else the model's. */
+static void write_models(const char *golden, bool own_output, const char *options)
+{
+    static const struct {
+        const char *name;
+        uint64_t rows, cols;
+    } tensors[] = {
+        { "input_layernorm.weight", 0, HIDDEN },
+        { "post_attention_layernorm.weight", 0, HIDDEN },
+        { "self_attn.q_proj.weight", (uint64_t)HEADS * HEAD, HIDDEN },
+        { "self_attn.k_proj.weight", (uint64_t)KV_HEADS * HEAD, HIDDEN },
+        { "self_attn.v_proj.weight", (uint64_t)KV_HEADS * HEAD, HIDDEN },
+        { "self_attn.o_proj.weight", HIDDEN, (uint64_t)HEADS * HEAD },
+        { "self_attn.q_norm.weight", 0, HEAD },
+        { "self_attn.k_norm.weight", 0, HEAD },
+        { "mlp.gate_proj.weight", FFN, HIDDEN },
+        { "mlp.up_proj.weight", FFN, HIDDEN },
+        { "mlp.down_proj.weight", HIDDEN, FFN },
+    };
+    struct folder f = { 0 };
+    char name[96], config[sizeof head_config + 64];
+    write_base(golden);
+    for (int layer = 0; layer < LAYERS; layer++)
+        for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
+            snprintf(name, sizeof name, "layers.%d.%s", layer, tensors[i].name);
+            add_weights(&f, name, tensors[i].rows, tensors[i].cols);
+        }
+    add_weights(&f, "fc.weight", HIDDEN, (uint64_t)FEATURES * BASE);
+    add_weights(&f, "hidden_norm.weight", 0, HIDDEN);
+    add_weights(&f, "norm.weight", 0, HIDDEN);
+    if (own_output)
+        narrow_output(&f);
+    snprintf(config, sizeof config, head_config, options);
+    write_head(&f, config);
+}
+
+static void open_models(struct quire_model **base, struct quire_model **head)
+{
+    struct quire_error err;
+    assert_status(QUIRE_OK, open_path(dir, NULL, base, &err));
+    assert_status(QUIRE_OK, open_path(head_path, *base, head, &err));
+}
+
+static void close_models(struct quire_model *base, struct quire_model *head)
+{
+    assert_status(QUIRE_OK, quire_model_close(head));
+    assert_status(QUIRE_OK, quire_model_close(base));
+}
+
+static void test_opening(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_error err;
+    struct quire_model *base, *head;
+    for (int own = 0; own < 2; own++) {
+        struct quire_model_info info = { .struct_size = sizeof info };
+        write_models("llama", own, "");
+        assert_int_equal(open_path(head_path, NULL, &head, &err), QUIRE_E_UNSUPPORTED);
+        open_models(&base, &head);
+        assert_status(QUIRE_OK, quire_model_get_info(head, &info));
+        assert_true(info.is_mtp == 1 && info.mtp_shares_kv == 0 && info.n_layers == LAYERS);
+        assert_true(info.mtp_hidden_size == FEATURES * BASE && info.mtp_state_size == HIDDEN);
+        assert_true(info.n_mtp_features == FEATURES && info.mtp_feature_layers[0] == 1 &&
+                    info.mtp_feature_layers[1] == 2);
+        assert_true(info.mtp_block_size == ROWS && info.mtp_mask_token == MASK);
+        assert_int_equal(info.needs_token_ids, 1);
+        assert_true(own ? info.token_weight_bytes == info.weight_bytes
+                        : info.token_weight_bytes > info.weight_bytes); /* the model's matrix */
+        assert_int_equal(quire_model_close(base), QUIRE_E_BUSY);
+        close_models(base, head);
+    }
+    write_models("gemma3n_text", true, ""); /* several residual streams */
+    assert_status(QUIRE_OK, open_path(dir, NULL, &base, &err));
+    assert_int_equal(open_path(head_path, base, &head, &err), QUIRE_E_UNSUPPORTED);
+    assert_non_null(strstr(err.msg, "one residual stream"));
+    assert_status(QUIRE_OK, quire_model_close(base));
+}
+
+/* ---- Steps */
+
+static void fill(float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = next_uniform();
+}
+
+static void test_arguments(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static float features[N * FEATURES * BASE], logits[ROWS * 320], own[ROWS * HIDDEN],
+        hidden[(LAYERS + 1) * N * HIDDEN];
+    static const int32_t ids[ROWS] = { 5, MASK, MASK, MASK, MASK, MASK }, wrong[ROWS] = { 320 };
+    struct quire_model *base, *head;
+    struct step s = { 0 };
+    write_models("llama", true, "");
+    open_models(&base, &head);
+    open_step(&s, head);
+    fill(features, sizeof features / sizeof *features);
+    struct quire_forward_args a = { .previous_hidden = features, .logits = logits };
+    run_step(&s, N, &a, QUIRE_E_INVALID_ARG, "args.logits is not NULL");
+    a = (struct quire_forward_args){ .previous_hidden = features, .last_hidden = own };
+    run_step(&s, N, &a, QUIRE_E_INVALID_ARG, "args.last_hidden is not NULL");
+    a = (struct quire_forward_args){ .previous_hidden = features, .hidden = hidden };
+    run_step(&s, N, &a, QUIRE_E_INVALID_ARG, "args.hidden is not NULL");
+    a = (struct quire_forward_args){ .previous_hidden = features, .own_hidden = own };
+    run_step(&s, N, &a, QUIRE_E_INVALID_ARG, "own_hidden");
+    a = (struct quire_forward_args){ .previous_hidden = features };
+    run_step(&s, N, &a, QUIRE_OK, "");
+    s.n_before = N;
+    a = (struct quire_forward_args){ .logits = logits };
+    run_step(&s, ROWS, &a, QUIRE_E_INVALID_ARG, "token_ids");
+    a = (struct quire_forward_args){ .token_ids = wrong, .logits = logits };
+    run_step(&s, ROWS, &a, QUIRE_E_RANGE, "token_ids[0] is 320");
+    a = (struct quire_forward_args){ .token_ids = ids, .logits = logits, .last_hidden = own };
+    run_step(&s, ROWS, &a, QUIRE_OK, "");
+    close_step(&s);
+    close_models(base, head);
+}
+
+/* The last states of a block depend on its later rows, unless the file says otherwise. */
+static void test_block_mask(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static float features[N * FEATURES * BASE], first[ROWS * HIDDEN], second[ROWS * HIDDEN];
+    int32_t ids[ROWS] = { 5, MASK, MASK, MASK, MASK, MASK };
+    struct quire_model *base, *head;
+    for (int causal = 0; causal < 2; causal++) {
+        struct step s = { 0 };
+        write_models("llama", true, causal ? ", \"causal\": true" : "");
+        open_models(&base, &head);
+        open_step(&s, head);
+        fill(features, sizeof features / sizeof *features);
+        struct quire_forward_args a = { .previous_hidden = features };
+        run_step(&s, N, &a, QUIRE_OK, "");
+        s.n_before = N;
+        for (int last = 0; last < 2; last++) {
+            ids[ROWS - 1] = last ? 7 : MASK;
+            a = (struct quire_forward_args){ .token_ids = ids,
+                                             .last_hidden = last ? second : first };
+            run_step(&s, ROWS, &a, QUIRE_OK, "");
+        }
+        const int differs = memcmp(first, second, HIDDEN * sizeof *first) != 0;
+        assert_int_equal(differs, !causal);
+        close_step(&s);
+        close_models(base, head);
+    }
+}
+
+/* ---- The engine */
+
+static const char *const goldens[] = { "llama", "qwen3_5_text", "qwen3_5_moe_text" };
+enum { N_GOLDENS = sizeof goldens / sizeof *goldens };
+
+static void test_same_answers(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int g = 0; g < N_GOLDENS; g++) {
+        write_models(goldens[g], g != 0, g == 1 ? ", \"causal\": true" : "");
+        check_head(head_params());
+    }
+}
+
+/* The drafter reads the features of all tokens but the last one, then a block of that and masks. */
+static void test_rows(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static struct result r;
+    static float features[N * FEATURES * BASE];
+    struct quire_error err;
+    struct quire_model *base;
+    struct step s = { 0 };
+    write_models("llama", true, "");
+    struct quire_engine_params ep = head_params();
+    ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
+    struct quire_engine *e = open_with(&ep);
+    assert_status(QUIRE_OK, open_path(dir, NULL, &base, &err));
+    make_prompt(1);
+    const struct quire_sampling_params sampling = sampling_of(1, 5);
+    struct quire_request_params p = fixed(prompt, N, 4, &sampling);
+    p.draft_tokens = 2;
+    quire_request_id id = submit(e, &p);
+    while (stats_of(e).draft_model_steps == 0)
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+    assert_int_equal(stats_of(e).draft_model_steps, 2); /* of the step behind the prompt */
+    const struct qr_draft_model *d = e->draft_model;
+    const int32_t last = d->batch.token_ids[0];
+    assert_int_equal(d->batch.n_tokens, 3);
+    assert_int_equal(d->batch.seq_lens[0], N + 3);
+    assert_true(d->batch.token_ids[1] == MASK && d->batch.token_ids[2] == MASK);
+    open_step(&s, base);
+    struct quire_forward_args a = { .token_ids = prompt,
+                                    .n_features = FEATURES,
+                                    .feature_layers = d->feature_layers,
+                                    .features = features };
+    run_step(&s, N, &a, QUIRE_OK, "");
+    assert_memory_equal(d->hidden_in, features, sizeof features);
+    close_step(&s);
+    run_to_completion(e, &id, 1, &r);
+    assert_int_equal(last, r.tokens[0]);
+    assert_status(QUIRE_OK, quire_model_close(base));
+    quire_engine_close(e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opening),    cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_block_mask), cmocka_unit_test(test_same_answers),
+        cmocka_unit_test(test_rows),
+    };
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
