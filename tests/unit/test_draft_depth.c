@@ -6,13 +6,14 @@
 #include <math.h>
 
 /* Costs of 1, 2, 4, .. 32 rows: bound by the stream of weights, by arithmetic, flat, with a step at
- * two rows, with a draft model, and few measured. */
+ * two rows, with a draft model, with a block drafter, and few measured. */
 static const struct qr_draft_costs cost_tables[] = {
     { { 1, 1.02, 1.35, 2.5, 4, 6.5 }, 6, 0, 0 },
     { { 1, 1.9, 3.7, 7.2, 14, 28 }, 6, 0, 0 },
     { { 0.01, 0.0101, 0.0102, 0.0105, 0.011, 0.012 }, 6, 0, 0 },
     { { 3, 5.1, 5.2, 5.3, 5.4, 7 }, 6, 0, 0 },
     { { 1, 1.05, 1.3, 2, 3.5, 6 }, 6, 0.1, 0 },
+    { { 1, 1.05, 1.3, 2, 3.5, 6 }, 6, 0, 0.3 },
     { { 1, 1.3, 1.8, 3.2 }, 4, 0, 0 },
 };
 enum { DEAR_SECOND_ROW = 3, N_TABLES = sizeof cost_tables / sizeof cost_tables[0] };
@@ -31,7 +32,8 @@ static double step_seconds(const struct qr_draft_costs *costs, uint32_t depth)
     const uint32_t rows = depth + 1;
     const uint32_t i = (uint32_t)log2(rows);
     const double *s = costs->step_seconds, part = rows / exp2(i) - 1;
-    return (part > 0 ? s[i] * (1 - part) + s[i + 1] * part : s[i]) + depth * costs->draft_seconds;
+    return (part > 0 ? s[i] * (1 - part) + s[i + 1] * part : s[i]) + depth * costs->draft_seconds +
+           (depth > 0) * costs->block_seconds;
 }
 
 static uint32_t max_depth(const struct qr_draft_costs *costs)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_draft_dflash.c - DFlash block drafters of models of several families: arguments of steps,
  * speculative decoding with the same answers in fewer steps. */
+#include "engine/request.h"
 #include "test_draft_heads.h"
 #include "test_head_step.h"
 
@@ -186,6 +187,34 @@ static void test_same_answers(void **state)
     }
 }
 
+/* Begins a request with a prompt of n tokens and lets the engine step up to its first draft. */
+static quire_request_id begin(struct quire_engine *e, uint32_t n, uint32_t draft_tokens)
+{
+    const struct quire_sampling_params sampling = sampling_of(1, 5);
+    struct quire_request_params p = fixed(prompt, n, 20, &sampling);
+    const uint64_t before = stats_of(e).draft_model_steps;
+    p.draft_tokens = draft_tokens;
+    const quire_request_id id = submit(e, &p);
+    while (stats_of(e).draft_model_steps == before)
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+    assert_int_equal(stats_of(e).draft_model_steps, before + 2);
+    return id;
+}
+
+/* The rows of the second pass: the block behind n tokens. */
+static void check_block(struct quire_engine *e, int32_t n, uint32_t rows)
+{
+    const struct qr_draft_model *d = e->draft_model;
+    const struct qr_request *r = qr_request_of(e->scheduler.running[0]);
+    assert_int_equal(d->batch.n_tokens, rows);
+    assert_int_equal(d->batch.seq_lens[0], n + (int32_t)rows);
+    assert_int_equal(d->batch.n_logits, rows - 1);
+    assert_int_equal(d->batch.token_ids[0], r->tokens[(uint32_t)n + r->mtp_base]);
+    for (uint32_t i = 1; i < rows; i++)
+        assert_int_equal(d->batch.token_ids[i], MASK);
+    assert_ptr_equal(r->draft_task.tokens, r->tokens + r->mtp_base + 1);
+}
+
 /* The drafter reads the features of all tokens but the last one, then a block of that and masks. */
 static void test_rows(void **state)
 {
@@ -203,29 +232,44 @@ static void test_rows(void **state)
     struct quire_engine *e = open_with(&ep);
     assert_status(QUIRE_OK, open_path(dir, NULL, &base, &err));
     make_prompt(1);
-    const struct quire_sampling_params sampling = sampling_of(1, 5);
-    struct quire_request_params p = fixed(prompt, N, 4, &sampling);
-    p.draft_tokens = 2;
-    quire_request_id id = submit(e, &p);
-    while (stats_of(e).draft_model_steps == 0)
-        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
-    assert_int_equal(stats_of(e).draft_model_steps, 2); /* of the step behind the prompt */
-    const struct qr_draft_model *d = e->draft_model;
-    const int32_t last = d->batch.token_ids[0];
-    assert_int_equal(d->batch.n_tokens, 3);
-    assert_int_equal(d->batch.seq_lens[0], N + 3);
-    assert_true(d->batch.token_ids[1] == MASK && d->batch.token_ids[2] == MASK);
+    quire_request_id id = begin(e, N, 2);
+    check_block(e, N, 3);
     open_step(&s, base);
     struct quire_forward_args a = { .token_ids = prompt,
                                     .n_features = FEATURES,
-                                    .feature_layers = d->feature_layers,
+                                    .feature_layers = e->draft_model->feature_layers,
                                     .features = features };
     run_step(&s, N, &a, QUIRE_OK, "");
-    assert_memory_equal(d->hidden_in, features, sizeof features);
+    assert_memory_equal(e->draft_model->hidden_in, features, sizeof features);
     close_step(&s);
     run_to_completion(e, &id, 1, &r);
-    assert_int_equal(last, r.tokens[0]);
+    id = begin(e, N, 20); /* more than a block has */
+    check_block(e, N, ROWS);
+    run_to_completion(e, &id, 1, &r);
     assert_status(QUIRE_OK, quire_model_close(base));
+    quire_engine_close(e);
+}
+
+/* The model takes a prefix from its cache that the drafter has not seen: its sequence begins where
+ * features exist. */
+static void test_gap(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    static struct result r;
+    write_models("llama", true, "");
+    const struct quire_engine_params ep = head_params();
+    struct quire_engine *e = open_with(&ep);
+    make_prompt(2);
+    const struct quire_sampling_params sampling = sampling_of(1, 5);
+    const struct quire_request_params plain = fixed(prompt, PROMPT, 2, &sampling);
+    generate(e, &plain, &r);
+    const quire_request_id id = begin(e, PROMPT, 3);
+    const uint32_t mtp_base = qr_request_of(e->scheduler.running[0])->mtp_base;
+    assert_true(mtp_base > 0);
+    check_block(e, PROMPT - (int32_t)mtp_base, 4);
+    run_to_completion(e, &id, 1, &r);
     quire_engine_close(e);
 }
 
@@ -234,7 +278,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opening),    cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_block_mask), cmocka_unit_test(test_same_answers),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_rows),       cmocka_unit_test(test_gap),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
