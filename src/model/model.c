@@ -77,7 +77,7 @@ static uint64_t token_weight_bytes(const struct quire_model *m)
     const bool own_table = m->global.mat[QR_W_TOKEN_EMBD] != m->base->global.mat[QR_W_TOKEN_EMBD];
     if (mtp->kind == QR_MTP_LAYER)
         return m->weight_bytes + head;
-    if (mtp->kind == QR_MTP_BLOCK && is_of_base(m, qr_model_head(m)))
+    if (mtp->n_features && is_of_base(m, qr_model_head(m)))
         return m->weight_bytes + head - (own_table ? lookup_bytes(m) : 0);
     if (mtp->n_clusters)
         return m->weight_bytes - head + head * mtp->top_clusters / mtp->n_clusters;

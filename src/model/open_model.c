@@ -78,21 +78,20 @@ static bool is_head_of(const char *head, const char *base)
     return false;
 }
 
-/* Gives a head of files of its own the embedding of its model, and a block drafter the output
- * matrix, where the files have none. */
+/* Gives a head with features the embedding and the output matrix of its model, where its files have
+ * none. */
 static quire_status borrow_matrices(struct quire_model *m, struct quire_error *err)
 {
     const struct qr_model_config *c = m->config, *of = m->base->config;
     struct qr_packed **own = m->global.mat, **base = m->base->global.mat;
-    const bool block = c->mtp.kind == QR_MTP_BLOCK;
-    if (own[QR_W_TOKEN_EMBD] && (own[QR_W_OUTPUT] || !block))
+    if (own[QR_W_TOKEN_EMBD] && own[QR_W_OUTPUT])
         return QUIRE_OK;
     if (c->hidden_size != of->hidden_size || of->embedding_size)
         return qr_fail(err, QUIRE_E_MISMATCH,
                        "the head has no %s, and that of params.mtp_of is %u wide, not %u",
                        own[QR_W_TOKEN_EMBD] ? "output matrix" : "embedding", qr_embedding_size(of),
                        c->hidden_size);
-    if (block && !own[QR_W_OUTPUT])
+    if (!own[QR_W_OUTPUT])
         own[QR_W_OUTPUT] = base[base[QR_W_OUTPUT] ? QR_W_OUTPUT : QR_W_TOKEN_EMBD];
     if (!own[QR_W_TOKEN_EMBD])
         own[QR_W_TOKEN_EMBD] = base[QR_W_TOKEN_EMBD];
@@ -111,7 +110,8 @@ static quire_status bind_features(struct quire_model *m, struct quire_error *err
                        of->arch);
     for (size_t i = 0; i < c->mtp.n_features; i++) {
         const uint32_t layer = c->mtp.feature_layers[i];
-        m->feature_layers[i] = layer == QR_MTP_DEFAULT_LAYER ? defaults[i] : layer;
+        m->feature_layers[i] =
+            layer == QR_MTP_DEFAULT_LAYER ? defaults[i % QR_MTP_N_FEATURES] : layer;
         if (m->feature_layers[i] >= n)
             return qr_fail(err, QUIRE_E_MISMATCH,
                            "params.mtp_of has %u layers, the head reads the input of layer %u", n,

@@ -27,6 +27,7 @@ static const struct qr_name_rule names[] = {
     { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "embed_tokens.weight" },
     { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "norm.weight" },
     { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
+    { QR_W_MTP_INPUT_NORM, QR_SLICE_ALL, "input_norm.weight" },
     { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
     BOTH(QR_W_MTP_EMBD_NORM, "input_layernorm.weight"),
     BOTH(QR_W_MTP_HIDDEN_NORM, "hidden_norm.weight"),

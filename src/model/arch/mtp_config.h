@@ -40,6 +40,8 @@ struct qr_mtp_config {
     enum qr_mtp_kind kind;
     bool hidden_first;  /* LAYER: proj([norm(h); norm(e)]) */
     bool norm_residual; /* FEATURES: x = norm(g) */
+    bool norm_input;    /* FEATURES: g = proj(norm([f0; f1; f2])) */
+    bool norm_state;    /* FEATURES: the state of drafted tokens is that behind the final norm */
     uint32_t layer;     /* LAYER: number of the head's layer in tensor names */
     uint32_t base_size; /* hidden size of the model; 0: that of the head */
     /* FEATURES, BLOCK: layers of the model; QR_MTP_DEFAULT_LAYER, for all: 2, the middle, third

@@ -226,7 +226,8 @@ enum qr_weight_role {
     /* input of a head of multi-token prediction */
     QR_W_MTP_EMBD_NORM,   /* [hidden] */
     QR_W_MTP_HIDDEN_NORM, /* [hidden] */
-    QR_W_MTP_PROJ,        /* [hidden][2 hidden, or 2 or 3 times base size] */
+    QR_W_MTP_INPUT_NORM,  /* [columns of PROJ] */
+    QR_W_MTP_PROJ,        /* [hidden][2 hidden, 2 base size or features * base size] */
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

@@ -160,14 +160,11 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
 {
     struct qr_model_config *cfg = h->cfg;
     struct qr_mtp_config *mtp = &cfg->mtp;
-    bool before_fc;
     mtp->kind = QR_MTP_FEATURES;
     QR_TRY(read_vocabulary(h, outer));
     QR_TRY(qr_hf_bool(outer, "norm_before_residual", false, &mtp->norm_residual));
-    QR_TRY(qr_hf_bool(outer, "norm_before_fc", false, &before_fc));
-    if (before_fc)
-        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                       "config.json: norm_before_fc is true, which is not supported");
+    QR_TRY(qr_hf_bool(outer, "norm_before_fc", false, &mtp->norm_input));
+    QR_TRY(qr_hf_bool(outer, "norm_output", false, &mtp->norm_state));
     if (cfg->n_layers != 1)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: num_hidden_layers is %u, a head with features has 1",

@@ -15,11 +15,12 @@ void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
                     struct qr_bump *buffers)
 {
     const struct qr_model_config *c = model->config;
-    const size_t width = c->mtp.kind == QR_MTP_SHARED_KV ? c->mtp.base_size : c->hidden_size;
+    const size_t half = c->mtp.kind == QR_MTP_SHARED_KV ? c->mtp.base_size : c->hidden_size,
+                 input = c->mtp.norm_input ? qr_mtp_input_size(c) : 0;
     size_t count;
     if (!c->mtp.kind || c->mtp.kind == QR_MTP_BLOCK)
         return;
-    if (qr_mul_size(ctx->max_rows, 2 * width, &count))
+    if (qr_mul_size(ctx->max_rows, input > 2 * half ? input : 2 * half, &count))
         ctx->block_in = qr_bump_alloc(buffers, count, sizeof(float));
     else
         buffers->overflow = true;
@@ -94,6 +95,25 @@ static void shared_kv_input(const struct qr_step *s, const struct quire_team *te
     project_x(s, ctx->block_in, team);
 }
 
+/* What g is the projection of: the features, or their norms in block_in. Ends with a barrier. */
+static const float *features_of(const struct qr_step *s, const struct quire_team *team)
+{
+    const struct quire_context *ctx = s->ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t width = qr_mtp_input_size(c);
+    size_t begin, end;
+    if (!c->mtp.norm_input)
+        return s->args->previous_hidden;
+    qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    memcpy(ctx->block_in + begin * width, s->args->previous_hidden + begin * width,
+           (end - begin) * width * sizeof *ctx->block_in);
+    for (size_t r = begin; r < end; r++)
+        qr_norm_vector(s, ctx->model->layers[0].vec[QR_W_MTP_INPUT_NORM], ctx->block_in + r * width,
+                       width);
+    quire_team_barrier(team);
+    return ctx->block_in;
+}
+
 /* x = g; block_in = [norm(e); norm(g)], which attention reads. Ends with a barrier. */
 static void features_input(const struct qr_step *s, const struct quire_team *team)
 {
@@ -107,7 +127,7 @@ static void features_input(const struct qr_step *s, const struct quire_team *tea
         memcpy(t.x + t.begin * width, own + t.begin * width,
                (t.end - t.begin) * width * sizeof *own);
     else
-        project_x(s, s->args->previous_hidden, team);
+        project_x(s, features_of(s, team), team);
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     for (size_t r = begin; r < end; r++) {
         float *in = ctx->block_in + r * 2 * width;
@@ -179,6 +199,10 @@ void qr_mtp_output(const struct qr_step *s, const struct quire_team *team)
     struct qr_act act;
     size_t begin, end;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
+    if (ctx->model->config->mtp.norm_state) {
+        qr_final_norm_rows(s, s->args->last_hidden, x, begin, end);
+        return;
+    }
     if (!w) {
         memcpy(s->args->last_hidden + begin * width, x + begin * width,
                (end - begin) * width * sizeof *x);

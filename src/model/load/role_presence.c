@@ -304,14 +304,27 @@ static bool is_of_mtp_base(enum qr_weight_role role)
            role == QR_W_POS_EMBD;
 }
 
+/* Whether the input of a head of multi-token prediction has a role. */
+static bool has_mtp_input(const struct qr_mtp_config *m, enum qr_weight_role role)
+{
+    switch (role) {
+    case QR_W_MTP_EMBD_NORM:
+        return m->kind == QR_MTP_LAYER || m->kind == QR_MTP_FEATURES;
+    case QR_W_MTP_HIDDEN_NORM:
+        return m->kind != QR_MTP_SHARED_KV;
+    case QR_W_MTP_INPUT_NORM:
+        return m->norm_input;
+    default:
+        return true;
+    }
+}
+
 enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
                                   uint32_t layer)
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
     if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_PROJ)
-        return required_if(c->mtp.kind && layer == 0 &&
-                           (c->mtp.kind != QR_MTP_SHARED_KV || role == QR_W_MTP_PROJ) &&
-                           (c->mtp.kind != QR_MTP_BLOCK || role != QR_W_MTP_EMBD_NORM));
+        return required_if(c->mtp.kind && layer == 0 && has_mtp_input(&c->mtp, role));
     if (c->mtp.kind == QR_MTP_LAYER && is_of_mtp_base(role))
         return QR_ABSENT;
     if (is_ffn_weight(role))

@@ -20,7 +20,7 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     switch (role) {
     /* the file decides: an output matrix in it is used even if the config says tied */
     case QR_W_OUTPUT:
-        if (c->mtp.kind == QR_MTP_BLOCK) /* else that of the model */
+        if (c->mtp.n_features) /* else that of the model */
             return c->mtp.n_outputs ? QR_REQUIRED : QR_OPTIONAL;
         return c->tied_embeddings || encoder || c->class_head != QR_CLASS_NONE ? QR_OPTIONAL
                                                                                : QR_REQUIRED;

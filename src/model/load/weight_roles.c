@@ -201,6 +201,7 @@ static const struct {
     [QR_W_LOW_RANK_UP_B] = { "low_rank_up_b", FFN, LOW_RANK },
     [QR_W_MTP_EMBD_NORM] = { "mtp_embd_norm", NONE, HIDDEN },
     [QR_W_MTP_HIDDEN_NORM] = { "mtp_hidden_norm", NONE, HIDDEN },
+    [QR_W_MTP_INPUT_NORM] = { "mtp_input_norm", NONE, MTP_IN },
     [QR_W_MTP_PROJ] = { "mtp_proj", HIDDEN, MTP_IN },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
