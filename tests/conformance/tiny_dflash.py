@@ -43,11 +43,11 @@ class Scaled(Base):
 class Drafter(Net):
     """own: embeddings and a smaller vocabulary of its own; layers: whose outputs it reads; windowed: layers
     with a window; causal: rows of a block see those before them only, in layers without and with a window; library: in the
-    style of the Speculators library"""
+    style of the Speculators library; cap: of the logits, which are halved before"""
 
-    def __init__(self, base, own, layers, windowed=(), causal=(False, True), library=False, hidden=None):
+    def __init__(self, base, own, layers, windowed=(), causal=(False, True), library=False, hidden=None, cap=0):
         super().__init__(11, hidden or base.hidden, 4)
-        self.base, self.own, self.layers, self.windowed, self.causal, self.library = base, own, layers, windowed, causal, library
+        self.base, self.own, self.layers, self.windowed, self.causal, self.library, self.cap = base, own, layers, windowed, causal, library, cap
         self.w.add("fc.weight", None, [self.hidden, len(layers) * base.hidden])
         self.w.add("hidden_norm.weight", None, [self.hidden], 1, 0.3)
         self.w.add("norm.weight", None, [self.hidden], 1, 0.3)
@@ -103,7 +103,7 @@ class Drafter(Net):
             row, normed = [-math.inf] * VOCAB, self.normed("norm", x)
             values = self.times("lm_head", normed) if self.own else self.base.times("lm_head", normed)
             for token, y in zip(self.order, values):
-                row[token] = y
+                row[token] = self.cap * math.tanh(y / 2 / self.cap) if self.cap else y
             logits.append(row)
         return logits
 
@@ -113,6 +113,8 @@ class Drafter(Net):
         sizes = {"model_type": "qwen3", "num_hidden_layers": N_LAYERS, **self.sizes(), **windows, "layer_types": [
             "sliding_attention" if i in self.windowed else "full_attention" for i in range(N_LAYERS)], **(sizes or {})}
         del sizes["mlp_bias"]
+        if self.cap:
+            sizes.update(final_logit_softcapping=self.cap, logit_scale=0.5)
         if self.library:
             config = {"architectures": ["DFlashSpeculator"], "speculators_model_type": "dflash", "speculators_version": "0.5.0",
                       "transformer_layer_config": sizes, "aux_hidden_state_layer_ids": self.layers, "block_size": BLOCK,
@@ -150,6 +152,8 @@ class Drafter(Net):
         if self.windowed:
             keys["attention.sliding_window"] = (GGUF_U32, WINDOW)
             keys["attention.sliding_window_pattern"] = (GGUF_ARRAY, [int(i in self.windowed) for i in range(N_LAYERS)])
+        if self.cap:
+            keys.update({"final_logit_softcapping": (GGUF_F32, self.cap), "logit_scale": (GGUF_F32, 0.5)})
         meta = [("general.architecture", GGUF_STR, "dflash"), ("tokenizer.ggml.mask_token_id", GGUF_U32, mask)]
         tiny.write_gguf_file(path, meta + [(f"dflash.{k}", *v) for k, v in {**keys, **changes}.items()], tensors)
 
@@ -199,8 +203,8 @@ def check_refusals(plain, own, model, scratch):
 
 def main():
     llama, granite, ok = Base(), Scaled(), True
-    drafters = [Drafter(llama, False, [0, 2, 4]), Drafter(granite, False, [1], (0, 2)), Drafter(llama, False, [4, 1], (1,), (True, True)),
-                Drafter(llama, True, [0, 1, 2, 3, 4], (0,), (False, False), True, 24), Drafter(llama, True, [3, 1], (1, 2), library=True)]
+    drafters = [Drafter(llama, False, [0, 2, 4]), Drafter(granite, False, [1], (0, 2), cap=1.5), Drafter(llama, False, [4, 1], (1,), (True, True)),
+                Drafter(llama, True, [0, 1, 2, 3, 4], (0,), (False, False), True, 24), Drafter(llama, True, [3, 1], (1, 2), library=True, cap=2.5)]
     with tempfile.TemporaryDirectory() as scratch:
         for i, head in enumerate(drafters):
             model, folder, gguf = (f"{scratch}/{name}{i}" for name in ("model", "head", "head.gguf"))

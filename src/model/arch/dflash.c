@@ -11,6 +11,7 @@ static const struct qr_hf_default defaults[] = {
     { "rope_theta", 10000 },
     { "sliding_window", 4096 },
     { "max_window_layers", 28 },
+    { "final_logit_softcapping", 0 },
     { 0 },
 };
 
@@ -64,11 +65,13 @@ const struct qr_arch qr_arch_dflash = {
     .activation = QR_ACT_SILU,
     .gated = true,
     .qk_norm = QR_QK_NORM_HEAD,
+    .final_softcap = true, /* drafters of Gemma */
     .ignored_tensors = ignored,
     .hf_window = QR_WINDOW_FROM,
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
+    .hf_logit_scale = true,
     .hf_defaults = defaults,
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,

@@ -123,10 +123,15 @@ static void run_rows(const struct qr_step *s, const float *src, const struct qui
     quire_team_barrier(team);
     qr_team_range(team, s->n_logits, 1, &begin, &end);
     exclude_all(s, begin, end);
-    for (size_t r = begin; r < end; r++)
+    for (size_t r = begin; r < end; r++) {
+        float *row = ctx->partial_head.logits + r * head->n;
+        if (m->config->logit_scale != 1)
+            m->kernels->scale(row, m->config->logit_scale, head->n);
+        if (m->config->final_softcap > 0)
+            m->kernels->soft_cap(row, m->config->final_softcap, head->n);
         for (size_t j = 0; j < head->n; j++)
-            s->args->logits[r * vocab + m->token_order[j]] =
-                ctx->partial_head.logits[r * head->n + j];
+            s->args->logits[r * vocab + m->token_order[j]] = row[j];
+    }
 }
 
 void qr_partial_head(const struct qr_step *s, const float *src, const struct quire_team *team)
