@@ -110,6 +110,10 @@ struct quire_model_params {
      *  - In the files of the model (Qwen3-Next, Qwen3.5, DeepSeek V3, Kimi K2, GLM-4.5, Ling 2,
      *    MiMo): path or data are those of the model, the first head is opened. Its output matrix is
      *    the model's. It reads last_hidden of the model at token t.
+     *  - Several in the files of the model (MiMo V2, Step 3.5): path or data are those of the
+     *    model, all that the files have are opened, from the first one on
+     *    (quire_model_info.n_mtp_heads). Output matrices are the model's, or in the files. What
+     *    they read: quire_forward_args.mtp_head.
      *  - Gemma 4's assistant: path or data are its own files. It reads the same, and the KV cache
      *    of the model (quire_model_info.mtp_shares_kv): row t attends to the keys of tokens 0 to t,
      *    which the model has computed.
@@ -223,14 +227,19 @@ struct quire_model_info {
     uint32_t mtp_shares_kv;
     /** elements of a row of last_hidden of a head, and of own_hidden; 0 in models */
     uint32_t mtp_state_size;
-    /** of a head with features (EAGLE-3, DFlash): a row of previous_hidden is the inputs of these
-     *  layers of its model, quire_forward_args.features; 0: none */
+    /** of a head with features (EAGLE-3, DFlash), and of several heads: a row of previous_hidden is
+     *  the inputs of these layers of its model, quire_forward_args.features; 0: none */
     uint32_t n_mtp_features;
     uint32_t mtp_feature_layers[16];
     /** of a block drafter (DFlash): rows of a block, the token of all but the first one (else -1);
      *  0: the model is none */
     uint32_t mtp_block_size;
     int32_t mtp_mask_token;
+    /** heads of multi-token prediction that the model consists of, quire_forward_args.mtp_head; 0:
+     *  it is none. Each of several has keys and values of its own, in equal layers of a group */
+    uint32_t n_mtp_heads;
+    /** 1: heads behind the first read the last_hidden of the head before them, else 0 */
+    uint32_t mtp_chained;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,
@@ -365,7 +374,8 @@ struct quire_forward_args {
      *  NULL. Results of the other rows do not change */
     const float *const *embedding_rows;
     /** [T][hidden_size] f32 out: hidden states of all rows after the final norm; of a head of
-     *  multi-token prediction [T][mtp_state_size]. NULL = not computed */
+     *  multi-token prediction [T][mtp_state_size], before the norm of a head with features and of
+     *  several heads. NULL = not computed */
     float *last_hidden;
     /** [n_seqs] slot of params.states of each sequence, for models with recurrent layers; ignored
      *  otherwise. Before the step a slot holds the state after seq_lens - query_len tokens of its
@@ -387,17 +397,23 @@ struct quire_forward_args {
      *  the last_hidden of its model, or of the head itself for tokens that it drafted; of a block
      *  drafter the features, NULL in the step of a block. NULL for all other models */
     const float *previous_hidden;
-    /** [n_features] layers of the model, any order; NULL if n_features is 0. Not of models with
-     *  several residual streams (QUIRE_E_UNSUPPORTED) */
+    /** [n_features] layers of the model, or its number of layers, any order; NULL if n_features is
+     *  0. Not of models with several residual streams (QUIRE_E_UNSUPPORTED) */
     const uint32_t *feature_layers;
     uint32_t n_features;
     uint32_t reserved3; /**< 0 */
-    /** [T][n_features][hidden_size] f32 out: the residual stream before these layers, for heads
-     *  with features */
+    /** [T][n_features][hidden_size] f32 out: the residual stream before these layers, or behind the
+     *  last one, for heads with features */
     float *features;
     /** [T][mtp_state_size] f32 of a head with features: its own last_hidden for tokens that it
      *  drafted, in place of previous_hidden; else NULL */
     const float *own_hidden;
+    /** of several heads of multi-token prediction (quire_model_info.n_mtp_heads), the one that
+     *  runs, with its own layer of the KV cache; else 0. Row t of head k reads token t + 1 + k, and
+     *  as previous_hidden the features at token t, or with mtp_chained and k > 0 the last_hidden of
+     *  head k - 1 at t */
+    uint32_t mtp_head;
+    uint32_t reserved4; /**< 0 */
 };
 QUIRE_API void quire_forward_args_init(struct quire_forward_args *args, size_t struct_size);
 

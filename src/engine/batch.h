@@ -33,6 +33,7 @@ struct qr_batch {
     const uint32_t *feature_layers; /* [n_features] for a head of MTP with features, else NULL */
     uint32_t n_features;
     float *features; /* [n_tokens][n_features][hidden size] out */
+    uint32_t mtp_head;
 };
 
 struct qr_batch_params {

@@ -33,14 +33,17 @@ struct qr_draft_model {
     bool shares_kv; /* a head without keys and values of its own: `kv` is NULL, memory is unused */
     bool mtp; /* a head of multi-token prediction (draft_mtp.h), which has all of the following */
     uint32_t input_size, state_size; /* mtp_hidden_size, mtp_state_size */
+    uint32_t n_heads;                /* 1, or heads that take turns */
+    bool takes_turns, chained;       /* draft_heads.h */
     uint32_t n_features;             /* 0: final hidden states take their place */
     uint32_t feature_layers[16];
     uint32_t block_size;               /* of a block drafter (draft_block.h), else 0 */
     int32_t masks[QR_DRAFT_MAX_DEPTH]; /* its mask token, repeated */
     float *step_hidden;                /* [max_step_tokens][input_size] of the model's last step */
-    float *hidden_in;                  /* [max_step_tokens][the larger size] of a pass */
-    float *hidden_out;                 /* [max_step_tokens][state_size] of the same */
+    float *hidden_in;                  /* [rows of a pass][the larger size] of a pass */
+    float *hidden_out;                 /* [rows of a pass][state_size] of the same */
     const float *hidden_rows;          /* of the last step: step_hidden, or the vectors' */
+    struct qr_draft_heads *heads;      /* NULL without takes_turns */
     uint32_t n_rows;                   /* of hidden_in in the planned pass */
     struct qr_team_size team_size;
     struct qr_step_cost step_cost;  /* of passes that draft */

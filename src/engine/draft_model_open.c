@@ -3,6 +3,7 @@
 #include "engine/draft_model_open.h"
 #include "base/alloc.h"
 #include "base/error.h"
+#include "engine/draft_heads.h"
 #include "engine/draft_model.h"
 #include "engine/kv_setup.h"
 #include "engine/sequence_setup.h"
@@ -159,6 +160,9 @@ static quire_status check_head(struct quire_engine *e, const struct quire_model_
     d->input_size = info->mtp_hidden_size;
     d->state_size = info->mtp_state_size;
     d->n_features = info->n_mtp_features;
+    d->takes_turns = d->model->config->mtp.heads != QR_MTP_HEADS_FIRST;
+    d->n_heads = info->n_mtp_heads;
+    d->chained = info->mtp_chained;
     memcpy(d->feature_layers, info->mtp_feature_layers, sizeof d->feature_layers);
     d->block_size = info->mtp_block_size;
     for (uint32_t i = 0; i < QR_DRAFT_MAX_DEPTH; i++)
@@ -176,6 +180,7 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
     if (!d)
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for a draft model");
     e->draft_model = d;
+    d->n_heads = 1;
     d->model = p->draft_model;
     if (d->model)
         QR_TRY(qr_handle_check(d->model, QR_KIND_MODEL, "draft_model", err));
@@ -209,6 +214,14 @@ const struct quire_model *qr_draft_model_of(const struct quire_engine *e)
 
 /* ---- Memory */
 
+/* Rows of a pass of a head: those of a step, and with several heads some before them of each
+ * sequence, whose tokens or hidden states were unknown (draft_heads.h). */
+static uint32_t pass_rows(const struct quire_engine *e)
+{
+    const uint32_t n = e->draft_model->n_heads;
+    return e->info.max_step_tokens + (n > 1 ? n * e->info.max_seqs : 0);
+}
+
 static void context_params(const struct quire_engine *e, const struct qr_capacity *c,
                            struct quire_context_params *cp)
 {
@@ -217,7 +230,7 @@ static void context_params(const struct quire_engine *e, const struct qr_capacit
     cp->kv = d->shares_kv ? e->kv : d->kv;
     cp->states = d->states;
     cp->threads = e->threads;
-    cp->max_tokens = d->shares_kv ? e->info.max_seqs : e->info.max_step_tokens;
+    cp->max_tokens = d->shares_kv ? e->info.max_seqs : pass_rows(e);
     cp->max_seqs = e->info.max_seqs;
     cp->max_logits = d->max_logits;
     cp->max_seq_len = d->shares_kv ? e->info.context_length : c->draft_context_length;
@@ -247,9 +260,9 @@ struct hidden_floats {
 static struct hidden_floats hidden_floats(const struct quire_engine *e)
 {
     const struct qr_draft_model *d = e->draft_model;
-    const size_t rows = d->mtp ? e->info.max_step_tokens : 0,
+    const size_t step = d->mtp ? e->info.max_step_tokens : 0, rows = d->mtp ? pass_rows(e) : 0,
                  larger = d->input_size > d->state_size ? d->input_size : d->state_size;
-    return (struct hidden_floats){ rows * d->input_size, rows * larger, rows * d->state_size };
+    return (struct hidden_floats){ step * d->input_size, rows * larger, rows * d->state_size };
 }
 
 static quire_status reserve_hidden(struct quire_engine *e, struct quire_error *err)
@@ -261,10 +274,11 @@ static quire_status reserve_hidden(struct quire_engine *e, struct quire_error *e
     d->step_hidden = qr_alloc(e->allocator, n.step, sizeof *d->step_hidden);
     d->hidden_in = qr_alloc(e->allocator, n.in, sizeof *d->hidden_in);
     d->hidden_out = qr_alloc(e->allocator, n.out, sizeof *d->hidden_out);
-    return d->step_hidden && d->hidden_in && d->hidden_out
-               ? QUIRE_OK
-               : qr_fail(err, QUIRE_E_NOMEM, "no memory for hidden states of %u tokens",
-                         e->info.max_step_tokens);
+    if (!d->step_hidden || !d->hidden_in || !d->hidden_out)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for hidden states of %u tokens",
+                       e->info.max_step_tokens);
+    return d->takes_turns ? qr_draft_heads_create(d, e->info.max_seqs, e->allocator, err)
+                          : QUIRE_OK;
 }
 
 static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c,
@@ -283,7 +297,8 @@ static quire_status set_info(struct quire_engine *e, const struct qr_capacity *c
     const struct qr_sequence_memory_params memory = memory_params(e, c);
     const struct hidden_floats n = hidden_floats(e);
     info->draft_context_bytes += (d->n_logits + n.step + n.in + n.out) * sizeof(float) +
-                                 (d->shares_kv ? 0 : qr_sequence_memory_bytes(&memory));
+                                 (d->shares_kv ? 0 : qr_sequence_memory_bytes(&memory)) +
+                                 (d->takes_turns ? qr_draft_heads_bytes(d, info->max_seqs) : 0);
     return QUIRE_OK;
 }
 
@@ -304,7 +319,7 @@ static quire_status reserve_step(struct quire_engine *e, const struct qr_capacit
         .model = d->model,
         .max_tasks = max_seqs,
         .max_running = max_seqs,
-        .max_step_tokens = e->info.max_step_tokens,
+        .max_step_tokens = cp.max_tokens,
         .allocator = e->allocator,
     };
     QR_TRY(qr_scheduler_init(&d->scheduler, &scheduler, err));
@@ -376,6 +391,7 @@ void qr_draft_model_close(struct quire_engine *e)
     qr_free(e->allocator, d->requests, e->info.max_seqs, sizeof *d->requests);
     qr_free(e->allocator, d->logits, d->n_logits, sizeof *d->logits);
     const struct hidden_floats n = hidden_floats(e);
+    qr_draft_heads_destroy(d, e->allocator);
     qr_free(e->allocator, d->step_hidden, n.step, sizeof *d->step_hidden);
     qr_free(e->allocator, d->hidden_in, n.in, sizeof *d->hidden_in);
     qr_free(e->allocator, d->hidden_out, n.out, sizeof *d->hidden_out);

@@ -6,6 +6,7 @@
 #include "base/keyed_hash.h"
 #include "engine/constraint.h"
 #include "engine/draft_block.h"
+#include "engine/draft_heads.h"
 #include "engine/request.h"
 #include "engine/rope_variant.h"
 #include "engine/scheduler_rope.h"
@@ -14,7 +15,13 @@
 
 enum { RETRY_TOKENS = 64 }; /* of a request for which the KV cache was full, before the next try */
 
+static uint32_t smaller(uint32_t a, uint32_t b) { return a < b ? a : b; }
+
 static bool can_draft(const struct qr_request *r) { return r->draft && !r->embeddings; }
+
+/* Leading tokens of a request that are not among those of a sequence: row i of the sequence has the
+ * last token that any head reads at i. */
+static uint32_t lead_of(const struct qr_draft_model *d) { return d->heads ? d->heads->n : 1; }
 
 /* ---- The hidden states of a step */
 
@@ -64,6 +71,11 @@ static uint32_t known_end(const struct qr_request *r)
     return end < next ? end : next;
 }
 
+uint32_t qr_mtp_known_end(const struct qr_request *r)
+{
+    return can_draft(r) && r->task.n_tokens >= r->draft_model_retry_at ? known_end(r) : 0;
+}
+
 uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r)
 {
     const struct qr_draft_model *d = e->draft_model;
@@ -77,19 +89,21 @@ uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r)
 
 /* ---- Sequences */
 
-/* The first token is not among the head's, and hidden states depend on the adapter. */
-static uint64_t salt_of(const struct qr_request *r)
+/* The leading tokens are not among the head's, and hidden states depend on the adapter. */
+static uint64_t salt_of(const struct qr_draft_model *d, const struct qr_request *r)
 {
     const uint64_t key[] = { (uint64_t)(uint32_t)r->tokens[0], r->task.adapter_key };
-    return qr_hash_bytes(r->task.salt, key, sizeof key);
+    const uint64_t salt = qr_hash_bytes(r->task.salt, key, sizeof key);
+    const uint32_t n = smaller(lead_of(d), r->task.n_tokens);
+    return n > 1 ? qr_hash_bytes(salt, r->tokens + 1, (n - 1) * sizeof *r->tokens) : salt;
 }
 
-static void set_tokens(struct qr_request *r)
+void qr_mtp_set_tokens(const struct qr_draft_model *d, struct qr_request *r)
 {
-    r->draft_task.tokens = r->tokens + r->mtp_base + 1;
-    r->draft_task.n_tokens = r->task.n_tokens - 1 - r->mtp_base;
-    r->draft_task.n_prompt =
-        r->task.n_prompt > r->mtp_base + 1 ? r->task.n_prompt - 1 - r->mtp_base : 0;
+    const uint32_t before = lead_of(d) + r->mtp_base;
+    r->draft_task.tokens = r->tokens + before;
+    r->draft_task.n_tokens = r->task.n_tokens > before ? r->task.n_tokens - before : 0;
+    r->draft_task.n_prompt = r->task.n_prompt > before ? r->task.n_prompt - before : 0;
 }
 
 /* Opens the sequence of a request from position `base` on. False: all sequences are open. */
@@ -98,46 +112,50 @@ static bool begin(struct qr_draft_model *d, struct qr_request *r, uint32_t base,
 {
     r->draft_task = (struct qr_task){ 0 };
     r->mtp_base = base;
-    set_tokens(r);
+    qr_mtp_set_tokens(d, r);
     const struct qr_sequence_prefix prefix = {
         .tokens = r->draft_task.tokens,
         .n_reusable = n_reusable,
-        .salt = salt_of(r),
+        .salt = salt_of(d, r),
         .variant =
             qr_rope_variant(d->model, qr_scheduler_rope_length(&d->scheduler, &r->draft_task, 0)),
     };
     r->draft_task.sequence = qr_sequence_begin(&d->memory, &prefix);
     if (!r->draft_task.sequence)
         return false;
-    if (base)
+    if (base || r->task.n_tokens < lead_of(d)) /* the salt lacks tokens */
         qr_sequence_stop_indexing(r->draft_task.sequence);
+    if (d->heads)
+        qr_draft_heads_begin(d, r);
     d->requests[d->n_requests++] = r;
     return true;
 }
 
 /* Opens a sequence with the prefix that the cache has, if it reaches to the first known position,
- * else one that begins there. */
+ * else one that begins there. Some rows may be missing before it (qr_draft_heads_gap()). */
 static bool begin_known(struct quire_engine *e, struct qr_request *r, uint32_t end)
 {
     struct qr_draft_model *d = e->draft_model;
-    const uint32_t first = r->hidden_first;
-    if (!begin(d, r, 0, r->task.no_reuse ? 0 : end - 1))
+    const uint32_t first = r->hidden_first, lead = lead_of(d);
+    /* rows that every head can have, without the one that drafts */
+    const uint32_t all = r->task.n_tokens > lead ? r->task.n_tokens - lead : 0;
+    if (!begin(d, r, 0, r->task.no_reuse ? 0 : smaller(end - 1, all)))
         return false;
-    if (r->draft_task.sequence->n_tokens >= first)
+    if (r->draft_task.sequence->n_tokens + qr_draft_heads_gap(d) >= first)
         return true;
     qr_draft_model_end(e, r);
     return begin(d, r, first, 0);
 }
 
-/* Makes the sequence of a request such that the rows up to `end` continue it. */
-static bool update_sequence(struct quire_engine *e, struct qr_request *r, uint32_t end)
+bool qr_mtp_update_sequence(struct quire_engine *e, struct qr_request *r, uint32_t end)
 {
     struct qr_draft_model *d = e->draft_model;
     struct qr_task *t = &r->draft_task;
     if (t->sequence) {
-        set_tokens(r);
+        qr_mtp_set_tokens(d, r);
         const uint32_t length = qr_scheduler_rope_length(&d->scheduler, t, t->sequence->n_tokens);
-        const bool gap = r->mtp_base + t->sequence->n_tokens < r->hidden_first,
+        const uint32_t n_rows = d->heads ? qr_draft_heads_computed(d, r) : t->sequence->n_tokens;
+        const bool gap = r->mtp_base + n_rows < r->hidden_first,
                    other = qr_rope_variant(d->model, length) != t->sequence->variant;
         if (other && qr_rope_is_dynamic(d->model))
             qr_sequence_stop_indexing(t->sequence);
@@ -152,6 +170,13 @@ static bool update_sequence(struct quire_engine *e, struct qr_request *r, uint32
 
 /* ---- The passes of a step */
 
+void qr_mtp_end_full(struct quire_engine *e, struct qr_request *r)
+{
+    r->draft_model_retry_at = r->task.n_tokens + RETRY_TOKENS;
+    r->n_model_draft = 0;
+    qr_draft_model_end(e, r);
+}
+
 /* Adds the rows of a request up to position `end` to the first pass. */
 static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
 {
@@ -165,9 +190,7 @@ static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
     const uint32_t ahead = r->n_model_draft ? r->n_model_draft - 1 + block : 0;
     if (end - r->mtp_base + ahead > d->memory.max_tokens ||
         qr_sequence_reserve(&d->memory, t->sequence, n + ahead, NULL) != QUIRE_OK) {
-        r->draft_model_retry_at = r->task.n_tokens + RETRY_TOKENS;
-        r->n_model_draft = 0;
-        qr_draft_model_end(e, r);
+        qr_mtp_end_full(e, r);
         return;
     }
     memcpy(d->hidden_in + d->n_rows * width,
@@ -185,8 +208,8 @@ static void plan_first(struct quire_engine *e)
     d->scheduler.n_step = d->n_rows = 0;
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.running[i]);
-        const uint32_t end = can_draft(r) ? known_end(r) : 0;
-        if (end && r->task.n_tokens >= r->draft_model_retry_at && update_sequence(e, r, end))
+        const uint32_t end = qr_mtp_known_end(r);
+        if (end && qr_mtp_update_sequence(e, r, end))
             plan(e, r, end);
         else
             r->n_model_draft = 0;
@@ -218,9 +241,7 @@ static void commit_first(struct qr_draft_model *d)
     }
 }
 
-/* Draws a token for every request of the pass that drafts. From the last row to the first, as in
- * draft_model.c. */
-static void add_tokens(struct quire_engine *e)
+void qr_mtp_add_tokens(struct quire_engine *e)
 {
     struct qr_draft_model *d = e->draft_model;
     for (uint32_t i = d->batch.n_complete; i-- > 0;)
@@ -331,7 +352,7 @@ static void run_passes(struct quire_engine *e)
             break;
         if (first && !d->shares_kv)
             commit_first(d);
-        add_tokens(e);
+        qr_mtp_add_tokens(e);
         if (d->batch.n_logits == d->batch.n_seqs)
             qr_step_cost_record(&d->step_cost, d->batch.n_seqs, qr_clock_now() - begin_time);
         plan_next(e);
@@ -345,6 +366,8 @@ void qr_mtp_run(struct quire_engine *e)
     qr_draft_model_end_preempted(e);
     if (e->draft_model->block_size)
         run_blocks(e);
+    else if (e->draft_model->heads)
+        qr_draft_heads_run(e);
     else
         run_passes(e);
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {

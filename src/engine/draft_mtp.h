@@ -12,6 +12,8 @@
  * cache that the head does not have, the first position with one: the head then attends to later
  * positions only. Rotary embedding is relative, so the shift changes nothing else.
  *
+ * Heads that take turns have a layer each in that cache, and passes of their own (draft_heads.h).
+ *
  * A head in files of its own (struct qr_mtp_config) has no KV cache: it reads that of the model,
  * and computes only the rows that draft, all at the position of the last token.
  *
@@ -40,5 +42,25 @@ uint32_t qr_mtp_room(const struct quire_engine *e, const struct qr_request *r);
 /* Computes the rows of the last step, and drafts up to n_model_draft tokens for every running
  * request, in its `draft` and task.n_draft; sets n_model_draft to their number. */
 void qr_mtp_run(struct quire_engine *e);
+
+/* ---- Shared with draft_heads.c */
+
+/* End of the positions that the first head can compute for a request in this step: their hidden
+ * states come from the last step, and the next token is known. 0: there are none. */
+uint32_t qr_mtp_known_end(const struct qr_request *r);
+
+/* Makes the sequence of a request such that the rows up to position `end` continue it. False: there
+ * is none, or no such row. */
+bool qr_mtp_update_sequence(struct quire_engine *e, struct qr_request *r, uint32_t end);
+
+/* Makes the tokens of draft_task those of its sequence. */
+void qr_mtp_set_tokens(const struct qr_draft_model *d, struct qr_request *r);
+
+/* Ends the sequence of a request for which the KV cache is full. */
+void qr_mtp_end_full(struct quire_engine *e, struct qr_request *r);
+
+/* Draws a token for every request of the pass that drafts. From the last row to the first, as in
+ * draft_model.c. */
+void qr_mtp_add_tokens(struct quire_engine *e);
 
 #endif

@@ -121,6 +121,7 @@ static quire_status forward(struct quire_context *context, const struct qr_batch
         .feature_layers = b->feature_layers,
         .n_features = b->n_features,
         .features = b->features,
+        .mtp_head = b->mtp_head,
     };
     return quire_context_forward(context, &args, err);
 }

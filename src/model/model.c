@@ -75,6 +75,9 @@ static uint64_t token_weight_bytes(const struct quire_model *m)
         return m->weight_bytes - lookup_bytes(m);
     const uint64_t head = qr_model_head(m)->bytes;
     const bool own_table = m->global.mat[QR_W_TOKEN_EMBD] != m->base->global.mat[QR_W_TOKEN_EMBD];
+    if (mtp->heads) /* one of them; they have equal shapes */
+        return m->weight_bytes / m->config->n_layers +
+               (m->layers[0].mat[QR_W_MTP_OUTPUT] ? 0 : head);
     if (mtp->kind == QR_MTP_LAYER)
         return m->weight_bytes + head;
     if (mtp->n_features && is_of_base(m, qr_model_head(m)))
@@ -150,9 +153,13 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .mtp_hidden_size = c->mtp.kind ? (uint32_t)qr_mtp_input_size(c) : 0,
         .mtp_shares_kv = c->mtp.kind == QR_MTP_SHARED_KV,
         .mtp_state_size = c->mtp.kind ? qr_mtp_state_size(c) : 0,
-        .n_mtp_features = c->mtp.n_features,
+        .n_mtp_features = c->mtp.heads ? 1 : c->mtp.n_features,
         .mtp_block_size = c->mtp.block_size,
         .mtp_mask_token = c->mtp.kind == QR_MTP_BLOCK ? (int32_t)c->mtp.mask_token : -1,
+        .n_mtp_heads = !c->mtp.kind   ? 0
+                       : c->mtp.heads ? c->n_layers
+                                      : 1,
+        .mtp_chained = c->mtp.heads == QR_MTP_HEADS_CHAINED,
     };
     memcpy(facts.mtp_feature_layers, model->feature_layers, sizeof model->feature_layers);
     qr_struct_write(info, &facts, sizeof facts);

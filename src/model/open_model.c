@@ -138,6 +138,8 @@ static quire_status bind_base(struct quire_model *m, struct quire_model *base,
         return bind_features(m, err);
     if (c->mtp.kind != QR_MTP_LAYER)
         return QUIRE_OK;
+    if (c->mtp.heads)
+        m->feature_layers[0] = of->n_layers; /* the residual stream behind the last one */
     for (size_t i = 0; i < N_BORROWED; i++)
         m->global.mat[borrowed[i]] = base->global.mat[borrowed[i]];
     m->global.vec[QR_W_OUTPUT_BIAS] = base->global.vec[QR_W_OUTPUT_BIAS];

@@ -262,6 +262,8 @@ struct qr_arch {
     /* a head is two layers of the file, attention and feed-forward network; hf_mtp_names has all
      * its names */
     bool mtp_layer_pairs;
+    enum qr_mtp_heads mtp_heads;
+    bool mtp_window; /* layers of the heads have a window, and a dense network without limits */
 
     /* GGUF files */
     enum qr_window_rule gguf_window; /* if the file has no sliding_window_pattern */

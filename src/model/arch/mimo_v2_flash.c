@@ -28,7 +28,7 @@ static const struct qr_ignored_key ignored_keys[] = {
 };
 
 static const char *const ignored_tensors[] = {
-    "model.mtp.*", /* layers that predict further tokens */
+    "model.mtp.*", /* heads of multi-token prediction */
     NULL,
 };
 
@@ -42,6 +42,17 @@ static const struct qr_name_rule names[] = {
     { QR_W_ATTN_SINKS, QR_SLICE_ALL, "model.layers.%u.self_attn.sinks" },
     { 0 },
 };
+
+#define L "model.mtp.layers.%u."
+static const struct qr_name_rule mtp_names[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, L "enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, L "hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, L "eh_proj.weight" },
+    { QR_W_FFN_NORM, QR_SLICE_ALL, L "pre_mlp_layernorm.weight" },
+    { QR_W_MTP_NORM, QR_SLICE_ALL, L "final_layernorm.weight" },
+    { 0 },
+};
+#undef L
 
 const struct qr_arch qr_arch_mimo_v2_flash = {
     .name = "mimo_v2_flash",
@@ -71,8 +82,13 @@ const struct qr_arch qr_arch_mimo_v2_flash = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .hf_mtp_names = mtp_names,
+    .hf_mtp_layers = "model.mtp.layers.",
+    .mtp_heads = QR_MTP_HEADS_OF_MODEL,
+    .mtp_window = true,
     .gguf_mtp = true,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_names = qr_names_gguf,
+    .gguf_mtp_names = qr_names_gguf_mtp_heads,
 };

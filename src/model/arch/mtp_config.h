@@ -36,13 +36,29 @@ enum {
     QR_MTP_DEFAULT_LAYER = UINT32_MAX,
 };
 
+/* Heads of kind QR_MTP_LAYER. Head k of several has keys and values of its own. Its row i reads the
+ * token at i + 1 + k and a hidden state, x, and predicts the token at i + 2 + k: head k drafts the
+ * token of number k. Its final norm, and its output matrix if the file has one, are its own. */
+enum qr_mtp_heads {
+    /* the first head alone, which drafts all tokens; the others are not loaded */
+    QR_MTP_HEADS_FIRST,
+    /* x: the residual stream of the model behind its last layer, at i, for every head (MiMo V2) */
+    QR_MTP_HEADS_OF_MODEL,
+    /* the same for head 0; for others that of the head before it, behind its layer, at i (Step 3.5,
+     * as in DeepSeek V3, arXiv 2412.19437) */
+    QR_MTP_HEADS_CHAINED,
+};
+
+enum { QR_MTP_MAX_HEADS = 8 }; /* further ones in a file are not loaded */
+
 struct qr_mtp_config {
     enum qr_mtp_kind kind;
-    bool hidden_first;  /* LAYER: proj([norm(h); norm(e)]) */
+    bool hidden_first;       /* LAYER: proj([norm(h); norm(e)]) */
+    enum qr_mtp_heads heads; /* LAYER: unless FIRST, n_layers of them */
     bool norm_residual; /* FEATURES: x = norm(g) */
     bool norm_input;    /* FEATURES: g = proj(norm([f0; f1; f2])) */
     bool norm_state;    /* FEATURES: the state of drafted tokens is that behind the final norm */
-    uint32_t layer;     /* LAYER: number of the head's layer in tensor names */
+    uint32_t layer;     /* LAYER: number of the first head's layer in tensor names */
     uint32_t base_size; /* hidden size of the model; 0: that of the head */
     /* FEATURES, BLOCK: layers of the model; QR_MTP_DEFAULT_LAYER, for all: 2, the middle, third
      * last */

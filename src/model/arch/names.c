@@ -177,6 +177,18 @@ const struct qr_name_rule qr_names_gguf_mtp[] = {
     { 0 },
 };
 
+/* Converters of MiMo V2 name the final norm of a head layer_output_norm. */
+const struct qr_name_rule qr_names_gguf_mtp_heads[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "blk.%u.nextn.enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "blk.%u.nextn.hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "blk.%u.nextn.eh_proj.weight" },
+    { QR_W_MTP_NORM, QR_SLICE_ALL, "blk.%u.nextn.shared_head_norm.weight" },
+    { QR_W_MTP_NORM, QR_SLICE_ALL, "blk.%u.layer_output_norm.weight" },
+    { QR_W_MTP_NORM, QR_SLICE_ALL, "output_norm.weight" }, /* as in qr_names_gguf_mtp */
+    { QR_W_MTP_OUTPUT, QR_SLICE_ALL, "blk.%u.nextn.shared_head_head.weight" },
+    { 0 },
+};
+
 const struct qr_name_rule qr_names_hf_dense[] = {
     { QR_W_DENSE_0, QR_SLICE_ALL, "dense.0.linear.weight" },
     { QR_W_DENSE_1, QR_SLICE_ALL, "dense.1.linear.weight" },

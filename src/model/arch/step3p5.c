@@ -79,6 +79,17 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
+#define L "model.layers.%u."
+static const struct qr_name_rule mtp_names[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, L "enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, L "hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, L "eh_proj.weight" },
+    { QR_W_MTP_NORM, QR_SLICE_ALL, L "transformer.shared_head.norm.weight" },
+    { QR_W_MTP_OUTPUT, QR_SLICE_ALL, L "transformer.shared_head.output.weight" },
+    { 0 },
+};
+#undef L
+
 static const struct qr_name_rule gguf_names[] = {
     { QR_W_ATTN_GATE, QR_SLICE_ALL, "blk.%u.attn_gate.weight" },
     { 0 },
@@ -113,6 +124,9 @@ const struct qr_arch qr_arch_step3p5 = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .hf_mtp_names = mtp_names,
+    .mtp_heads = QR_MTP_HEADS_CHAINED,
+    .mtp_window = true,
     .gguf_mtp = true,
     .gguf_norm = QR_NORM_RMS,
     .gguf_rope = QR_ROPE_NEOX,
@@ -121,4 +135,5 @@ const struct qr_arch qr_arch_step3p5 = {
     .gguf_half_rope = true,
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,
+    .gguf_mtp_names = qr_names_gguf_mtp_heads,
 };

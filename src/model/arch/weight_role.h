@@ -223,11 +223,13 @@ enum qr_weight_role {
     QR_W_LOW_RANK_GATE_B, /* [ffn][rank] */
     QR_W_LOW_RANK_UP_B,   /* [ffn][rank] */
     QR_W_LOW_RANK_LAST = QR_W_LOW_RANK_UP_B,
-    /* input of a head of multi-token prediction */
+    /* head of multi-token prediction */
     QR_W_MTP_EMBD_NORM,   /* [hidden] */
     QR_W_MTP_HIDDEN_NORM, /* [hidden] */
     QR_W_MTP_INPUT_NORM,  /* [columns of PROJ] */
     QR_W_MTP_PROJ,        /* [hidden][2 hidden, 2 base size or features * base size] */
+    QR_W_MTP_NORM,        /* [hidden]: final norm of one of several heads */
+    QR_W_MTP_OUTPUT,      /* [vocab][hidden]; absent: the LM head of the model */
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

@@ -1,15 +1,53 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mtp.c - the configuration of a head of multi-token prediction: one layer with attention. */
+/* mtp.c - the configuration of heads of multi-token prediction: a layer with attention each. */
 #include "model/config/mtp.h"
+#include "base/alloc.h"
 #include "base/error.h"
 #include "model/arch/arch.h"
 #include "model/config/limits.h"
+
+/* Number of heads that the file has at most. Without their number in the file, the tensors tell it
+ * (load/mtp_tensors.h). */
+static uint32_t count_heads(const struct qr_model_config *cfg, const struct qr_arch *arch)
+{
+    if (arch->mtp_heads == QR_MTP_HEADS_FIRST)
+        return 1;
+    return cfg->n_mtp_layers && cfg->n_mtp_layers < QR_MTP_MAX_HEADS ? cfg->n_mtp_layers
+                                                                     : QR_MTP_MAX_HEADS;
+}
+
+/* The last layer of the model that a head's layer is like; NULL: there is none. */
+static const struct qr_layer_config *find_model_layer(const struct qr_model_config *cfg,
+                                                      const struct qr_arch *arch)
+{
+    for (uint32_t i = cfg->n_layers; i-- > 0;)
+        if (cfg->layers[i].mixer == QR_MIXER_ATTENTION &&
+            (!arch->mtp_window || cfg->layers[i].window))
+            return &cfg->layers[i];
+    return NULL;
+}
+
+/* Gives the configuration n layers, all like `layer`. */
+static quire_status set_layers(struct qr_model_config *cfg, uint32_t n,
+                               const struct qr_layer_config *layer, struct quire_error *err)
+{
+    struct qr_layer_config *layers =
+        n > cfg->n_layers ? qr_arena_alloc(&cfg->memory, n, sizeof *layers) : cfg->layers;
+    if (!layers)
+        return qr_fail(err, QUIRE_E_NOMEM, "no memory for %u heads", n);
+    for (uint32_t i = 0; i < n; i++) {
+        layers[i] = *layer;
+        layers[i].kv_source = i;
+    }
+    cfg->layers = layers;
+    cfg->n_layers = n;
+    return QUIRE_OK;
+}
 
 quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struct qr_arch *arch,
                                         bool gguf, struct quire_error *err)
 {
     const bool behind = gguf || !arch->hf_mtp_layers;
-    uint32_t last = cfg->n_layers;
     if (!(gguf ? arch->gguf_mtp_names : arch->hf_mtp_names))
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "quire knows no heads of multi-token prediction of family %s", cfg->arch);
@@ -17,23 +55,24 @@ quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struc
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "the model has no head of multi-token prediction: %s is 0 or missing",
                        gguf ? "nextn_predict_layers" : "num_nextn_predict_layers");
-    while (last > 0 && cfg->layers[last - 1].mixer != QR_MIXER_ATTENTION)
-        last--;
-    if (last == 0)
-        return qr_fail(err, QUIRE_E_UNSUPPORTED, "family %s: no layer has attention alone",
-                       cfg->arch);
+    const struct qr_layer_config *like = find_model_layer(cfg, arch);
+    if (!like)
+        return qr_fail(err, QUIRE_E_UNSUPPORTED, "family %s: no layer has attention alone%s",
+                       cfg->arch, arch->mtp_window ? " and a window" : "");
     const bool pair = arch->mtp_layer_pairs,
                moe = pair ? cfg->moe.n_experts > 0 : cfg->layers[cfg->n_layers - 1].moe;
-    cfg->layers[0] = cfg->layers[last - 1];
-    cfg->layers[0].moe = moe;
-    cfg->layers[0].no_ffn = cfg->layers[0].no_ffn && !pair;
-    cfg->layers[0].kv_source = 0;
+    struct qr_layer_config layer = *like;
+    layer.moe = moe && !arch->mtp_window;
+    layer.no_ffn = layer.no_ffn && !pair;
     if (arch->mtp_full_rope)
-        cfg->layers[0].window = cfg->layers[0].rope = 0;
+        layer.window = layer.rope = 0;
+    if (arch->mtp_window)
+        layer.ffn_limit = layer.expert_limit = 0;
     cfg->mtp = (struct qr_mtp_config){ .kind = QR_MTP_LAYER,
                                        .hidden_first = arch->mtp_hidden_first,
+                                       .heads = arch->mtp_heads,
                                        .layer = behind ? cfg->n_layers : 0 };
-    cfg->n_layers = 1;
+    QR_TRY(set_layers(cfg, count_heads(cfg, arch), &layer, err));
     cfg->n_mtp_layers = 0;
     cfg->recurrent.kind = QR_RECURRENT_NONE;
     return QUIRE_OK;

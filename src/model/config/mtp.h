@@ -4,8 +4,9 @@
 #define QR_MODEL_CONFIG_MTP_H
 #include "model/config/config.h"
 
-/* Turns the configuration of a model into that of its first head of multi-token prediction
- * (struct qr_mtp_config). QUIRE_E_UNSUPPORTED: the model has none, or none that quire computes. */
+/* Turns the configuration of a model into that of its heads of multi-token prediction, or the first
+ * of them (struct qr_mtp_config). QUIRE_E_UNSUPPORTED: the model has none, or none that quire
+ * computes. */
 quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struct qr_arch *arch,
                                         bool gguf, struct quire_error *err);
 

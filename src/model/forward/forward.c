@@ -374,11 +374,13 @@ static void store_hidden(const struct qr_step *s, uint32_t i, const struct quire
         memcpy(out + begin * width, x + begin * width, (end - begin) * width * sizeof *out);
 }
 
-/* Writes the hidden states after the final norm to args->last_hidden. */
+/* Writes the hidden states after the final norm, or those that a head reads next, to
+ * args->last_hidden. */
 static void store_last_hidden(const struct qr_step *s, const struct quire_team *team)
 {
     size_t begin, end;
-    if (qr_mtp_is_separate(s->ctx->model->config)) {
+    const struct qr_model_config *c = s->ctx->model->config;
+    if (qr_mtp_is_separate(c) || c->mtp.heads) {
         qr_mtp_output(s, team);
         return;
     }
@@ -386,7 +388,7 @@ static void store_last_hidden(const struct qr_step *s, const struct quire_team *
     qr_final_norm_rows(s, s->args->last_hidden, qr_thread_state(s, team).x, begin, end);
 }
 
-/* Stores the residual stream before layer i, if the caller asks for it. */
+/* Stores the residual stream before layer i, or behind the last one, if the caller asks for it. */
 static void store_features(const struct qr_step *s, uint32_t i, const struct quire_team *team)
 {
     const struct quire_forward_args *a = s->args;
@@ -437,6 +439,8 @@ void qr_forward_part(void *step, const struct quire_team *team)
         finish_layer(s, i, team);
         norm_loop(s, i, team);
     }
+    if (s->args->features)
+        store_features(s, s->stack.end, team);
     if (altup)
         qr_altup_merge(s, team);
     if (s->ctx->hyper.streams)

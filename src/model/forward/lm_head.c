@@ -67,6 +67,15 @@ static const float *prepare_input(const struct qr_step *s, const struct quire_te
     return src;
 }
 
+/* The output matrix; of one of several heads of multi-token prediction its own, if it has one. */
+static const struct qr_packed *output_matrix(const struct qr_step *s)
+{
+    const struct quire_model *m = s->ctx->model;
+    const struct qr_packed *own =
+        m->config->mtp.heads ? m->layers[s->stack.first].mat[QR_W_MTP_OUTPUT] : NULL;
+    return own ? own : qr_model_head(m);
+}
+
 /* One block of logits: product, scale and soft cap. */
 static void run_block(const struct qr_step *s, const struct qr_act *act,
                       const struct qr_adapter_down *down, struct qr_unpacked *unpacked,
@@ -74,7 +83,7 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
 {
     const struct quire_model *m = s->ctx->model;
     const struct qr_model_config *c = m->config;
-    const struct qr_packed *head = qr_model_head(m);
+    const struct qr_packed *head = output_matrix(s);
     const float *gain = m->global.vec[QR_W_OUTPUT_GAIN];
     const float scale = c->logit_scale * (gain ? *gain : 1);
     float *out = s->args->logits + b->i0 * head->n + b->j0;
@@ -97,7 +106,7 @@ static void run_block(const struct qr_step *s, const struct qr_act *act,
 
 void qr_lm_head(const struct qr_step *s, const struct quire_team *team)
 {
-    const struct qr_packed *head = qr_model_head(s->ctx->model);
+    const struct qr_packed *head = output_matrix(s);
     const float *src = prepare_input(s, team);
     struct qr_act act;
     if (s->ctx->model->token_order) {

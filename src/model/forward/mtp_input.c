@@ -31,7 +31,7 @@ static void put(const struct qr_step *s, enum qr_weight_role norm, const float *
 {
     const struct quire_model *m = s->ctx->model;
     memcpy(half, src, m->config->hidden_size * sizeof *half);
-    qr_norm_vector(s, m->layers[0].vec[norm], half, m->config->hidden_size);
+    qr_norm_vector(s, m->layers[s->stack.first].vec[norm], half, m->config->hidden_size);
 }
 
 /* ctx->sub becomes the product of PROJ with the rows of src. Starts after a barrier and ends with
@@ -39,7 +39,7 @@ static void put(const struct qr_step *s, enum qr_weight_role norm, const float *
 static void project(const struct qr_step *s, const float *src, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
-    const struct qr_packed *w = ctx->model->layers[0].mat[QR_W_MTP_PROJ];
+    const struct qr_packed *w = ctx->model->layers[s->stack.first].mat[QR_W_MTP_PROJ];
     const struct qr_projection out = { w, NULL, ctx->sub, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     qr_convert_input(s, &act, &w, 1, src, s->n_tokens, team);

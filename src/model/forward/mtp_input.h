@@ -24,7 +24,8 @@ static inline bool qr_mtp_stores_context(const struct qr_step *s)
 /* Computes and writes these keys and values. Starts after a barrier. */
 void qr_mtp_store_context(const struct qr_step *s, const struct quire_team *team);
 
-/* Writes args->last_hidden of a head in files of its own. */
+/* Writes args->last_hidden of a head in files of its own, or of one of several heads: the residual
+ * stream, or its projection. */
 void qr_mtp_output(const struct qr_step *s, const struct quire_team *team);
 
 #endif

@@ -73,7 +73,10 @@ void qr_final_norm_rows(const struct qr_step *s, float *dst, const float *src, s
 {
     const struct quire_model *m = s->ctx->model;
     const size_t width = m->config->hidden_size;
-    if (qr_model_has_final_norm(m->config))
+    if (m->config->mtp.heads)
+        qr_norm_rows(s, &m->layers[s->stack.first], QR_W_MTP_NORM, s->stack.output_norm_bias, dst,
+                     src, width, begin, end);
+    else if (qr_model_has_final_norm(m->config))
         qr_norm_rows(s, &m->global, s->stack.output_norm, s->stack.output_norm_bias, dst, src,
                      width, begin, end);
     else if (dst != src)

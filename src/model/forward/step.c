@@ -94,7 +94,7 @@ static quire_status check_hidden(const struct quire_model *m, const struct quire
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "args.features: '%s' has several residual streams",
                        c->arch);
     for (uint32_t i = 0; i < a->n_features; i++)
-        if (a->feature_layers[i] >= c->n_layers)
+        if (a->feature_layers[i] > c->n_layers)
             return qr_fail(err, QUIRE_E_RANGE,
                            "args.feature_layers[%u] is %u, the model has %u layers", i,
                            a->feature_layers[i], c->n_layers);
@@ -114,12 +114,17 @@ static quire_status check_shape(const struct quire_context *ctx, const struct qu
                        b->cp_world_size);
     if (b->n_seqs && (!b->query_start_loc || !b->seq_lens))
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.batch: query_start_loc or seq_lens is NULL");
-    if (a->reserved || a->reserved2 || a->reserved3)
+    if (a->reserved || a->reserved2 || a->reserved3 || a->reserved4)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved%s is not 0",
                        a->reserved    ? ""
                        : a->reserved2 ? "2"
-                                      : "3");
+                       : a->reserved3 ? "3"
+                                      : "4");
     QR_TRY(check_hidden(ctx->model, a, err));
+    const uint32_t n_heads = ctx->model->config->mtp.heads ? ctx->model->config->n_layers : 1;
+    if (a->mtp_head >= n_heads)
+        return qr_fail(err, QUIRE_E_RANGE, "args.mtp_head is %u, not below %u", a->mtp_head,
+                       n_heads);
     if (a->n_threads > thread_count(ctx))
         return qr_fail(err, QUIRE_E_LIMIT, "args.n_threads is %u, the context has %u threads",
                        a->n_threads, thread_count(ctx));
@@ -278,6 +283,17 @@ static quire_status build_plan(struct quire_context *ctx, const struct quire_for
     return quire_plan_build(ctx->plan, args->batch, err);
 }
 
+/* The layers that a step runs: all of the decoder, or that of a head. */
+static struct qr_stack step_stack(const struct quire_model *m, const struct quire_forward_args *a)
+{
+    struct qr_stack s = qr_model_decoder_stack(m);
+    if (m->config->mtp.heads) {
+        s.first = a->mtp_head;
+        s.end = s.first + 1;
+    }
+    return s;
+}
+
 static quire_status run_step(struct quire_context *ctx, const struct quire_forward_args *args,
                              struct quire_error *err)
 {
@@ -285,7 +301,7 @@ static quire_status run_step(struct quire_context *ctx, const struct quire_forwa
     QR_TRY(build_plan(ctx, args, err));
     struct qr_step s = { .ctx = ctx,
                          .args = args,
-                         .stack = qr_model_decoder_stack(ctx->model),
+                         .stack = step_stack(ctx->model, args),
                          .kv = ctx->kv,
                          .plan = ctx->plan };
     s.n_tokens =

@@ -50,6 +50,7 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_REC_MIX_A:
     case QR_W_BLOCK_OUT:
     case QR_W_MTP_PROJ:
+    case QR_W_MTP_OUTPUT:
     case QR_W_MTP_POST:
     case QR_W_MTP_CENTROIDS:
     case QR_W_FFN_GATE:

@@ -319,10 +319,21 @@ static bool has_mtp_input(const struct qr_mtp_config *m, enum qr_weight_role rol
     }
 }
 
+/* The roles of one of several heads of multi-token prediction. */
+static enum qr_presence head_presence(enum qr_weight_role role)
+{
+    return role == QR_W_MTP_OUTPUT ? QR_OPTIONAL : QR_REQUIRED;
+}
+
 enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
                                   uint32_t layer)
 {
     const struct qr_layer_config *l = &c->layers[role < QR_W_FIRST_LAYER_ROLE ? 0 : layer];
+    if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_OUTPUT && c->mtp.heads)
+        return head_presence(role);
+    if (role == QR_W_MTP_NORM || role == QR_W_MTP_OUTPUT ||
+        (role == QR_W_OUTPUT_NORM && c->mtp.heads)) /* MTP_NORM takes its place */
+        return QR_ABSENT;
     if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_PROJ)
         return required_if(c->mtp.kind && layer == 0 && has_mtp_input(&c->mtp, role));
     if (c->mtp.kind == QR_MTP_LAYER && is_of_mtp_base(role))

@@ -9,6 +9,7 @@
 #include "model/config/unknown.h"
 #include "model/load/gguf_scales.h"
 #include "model/load/kv_scales.h"
+#include "model/load/mtp_tensors.h"
 #include "model/load/role_presence.h"
 #include "model/load/slices.h"
 #include "model/load/tensor_detect.h"
@@ -347,7 +348,8 @@ static bool is_known_to_mtp(const struct qr_weights *w, const char *name)
     static const char *const copies[] = { "*.embed_tokens.weight", "*.shared_head.head.weight",
                                           "*.shared_head_head.weight", NULL };
     const char *layers = w->gguf ? "blk." : w->arch->hf_mtp_layers;
-    const uint32_t first = w->config.mtp.layer, n = w->arch->mtp_layer_pairs ? 2 : 1;
+    const uint32_t first = w->config.mtp.layer,
+                   n = w->arch->mtp_layer_pairs ? 2 : w->config.n_layers;
     for (uint32_t i = first; i < first + n; i++) {
         char own[64];
         snprintf(own, sizeof own, "%.40s%u.", layers ? layers : "model.layers.", i);
@@ -440,22 +442,13 @@ static quire_status set_outputs(struct qr_weights *w, struct quire_error *err)
     return QUIRE_OK;
 }
 
-/* A file may leave out the heads that its configuration announces. */
-static quire_status check_mtp(const struct qr_weights *w, struct quire_error *err)
-{
-    char name[QR_NAME_MAX] = "";
-    size_t tensor;
-    /* GCOVR_EXCL_BR_LINE: qr_model_config_select_mtp refuses families without names of heads */
-    if (qr_tensor_rule(w, QR_W_MTP_PROJ, 0, 0, name) && qr_weights_source_find(w, name, &tensor))
-        return QUIRE_OK;
-    return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                   "the model has no head of multi-token prediction: tensor %s is missing", name);
-}
-
 quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_policy *policy,
                                  struct quire_error *err)
 {
     const size_t n = qr_weights_source_count(w);
+    qr_tensor_choose_prefix(w);
+    if (w->config.mtp.kind == QR_MTP_LAYER)
+        QR_TRY(qr_mtp_tensors_check(w, err));
     /* each layer has a tensor; the map must not be larger than the file that asks for it */
     if (n < qr_model_total_layers(&w->config))
         return qr_fail(err, QUIRE_E_FORMAT, "the model has %u layers, and only %zu tensors",
@@ -469,12 +462,9 @@ quire_status qr_tensor_map_build(struct qr_weights *w, const struct qr_unknown_p
         return qr_fail(err, QUIRE_E_NOMEM, "no memory for the tensor map of %u layers",
                        qr_model_total_layers(&w->config));
     }
-    qr_tensor_choose_prefix(w);
     qr_tensor_detect(w);
     mark_shared_kv(w, used);
-    quire_status s = w->config.mtp.kind == QR_MTP_LAYER ? check_mtp(w, err) : QUIRE_OK;
-    if (s == QUIRE_OK)
-        s = map_all_roles(w, used, err);
+    quire_status s = map_all_roles(w, used, err);
     if (s == QUIRE_OK && w->gguf)
         s = qr_gguf_scales_bind(w, used, err);
     if (s == QUIRE_OK)

@@ -44,18 +44,18 @@ static void apply_mtp_prefix(const struct qr_weights *w, char name[QR_NAME_MAX])
 /* A rule for a head of multi-token prediction: its own names, then those of the model's layers,
  * whose number or prefix differs. */
 static const struct qr_name_rule *mtp_rule(const struct qr_weights *w, enum qr_weight_role role,
-                                           unsigned nth, char name[QR_NAME_MAX])
+                                           uint32_t layer, unsigned nth, char name[QR_NAME_MAX])
 {
     const struct qr_arch *a = w->arch;
     const bool gguf = w->gguf != NULL;
     const struct qr_name_rule *mtp = gguf ? a->gguf_mtp_names : a->hf_mtp_names, *r;
     char any[QR_NAME_MAX];
     if (qr_arch_name(mtp, NULL, role, 0, 0, any))
-        r = qr_arch_name(mtp, NULL, role, w->config.mtp.layer, nth, name);
+        r = qr_arch_name(mtp, NULL, role, w->config.mtp.layer + layer, nth, name);
     else
         r = qr_arch_name(gguf ? a->gguf_names : a->hf_names,
                          gguf ? a->gguf_common_names : a->hf_common_names, role,
-                         w->config.mtp.layer, nth, name);
+                         w->config.mtp.layer + layer, nth, name);
     if (r)
         apply_mtp_prefix(w, name);
     return r;
@@ -85,7 +85,7 @@ const struct qr_name_rule *qr_tensor_rule(const struct qr_weights *w, enum qr_we
         layer = qr_loop_layer(&w->config, layer);
     }
     const struct qr_name_rule *r = w->config.mtp.kind == QR_MTP_LAYER
-                                       ? mtp_rule(w, role, nth, name)
+                                       ? mtp_rule(w, role, layer, nth, name)
                                        : qr_arch_name(own, common, role, layer, nth, name);
     if (r && qr_role_in_block(&w->config, role, layer))
         qr_rule_name(r, w->config.layers[layer].block_owner, w->config.layers[layer].block_use,

@@ -203,6 +203,8 @@ static const struct {
     [QR_W_MTP_HIDDEN_NORM] = { "mtp_hidden_norm", NONE, HIDDEN },
     [QR_W_MTP_INPUT_NORM] = { "mtp_input_norm", NONE, MTP_IN },
     [QR_W_MTP_PROJ] = { "mtp_proj", HIDDEN, MTP_IN },
+    [QR_W_MTP_NORM] = { "mtp_norm", NONE, HIDDEN },
+    [QR_W_MTP_OUTPUT] = { "mtp_output", VOCAB, HIDDEN },
     [QR_W_FFN_NORM] = { "ffn_norm", NONE, HIDDEN },
     [QR_W_FFN_NORM_BIAS] = { "ffn_norm_bias", NONE, HIDDEN },
     [QR_W_FFN_GATE] = { "ffn_gate", FFN, HIDDEN },
