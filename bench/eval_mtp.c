@@ -83,6 +83,7 @@ static void close_head(struct head *h)
 /* Rows [first, end) of a head; the arrays begin with row 0. */
 struct head_rows {
     uint32_t first, end;
+    uint32_t number; /* of the head, of several */
     const int32_t *tokens;
     const float *hidden; /* what it reads of the model; NULL: */
     const float *own;    /* of these rows: its own states before them */
@@ -124,6 +125,7 @@ static quire_status run_step(const struct head *h, const struct head_rows *rows,
         .last_hidden = context ? NULL : rows->states + first * state,
         .previous_hidden = rows->hidden ? rows->hidden + first * width : NULL,
         .own_hidden = rows->own,
+        .mtp_head = rows->number,
     };
     return quire_context_forward(h->context, &args, err);
 }
@@ -223,6 +225,56 @@ static quire_status check_shape(const struct head *h, const struct tensor *want,
     return QUIRE_E_MISMATCH;
 }
 
+/* Finds a reference tensor of head k: mtp_<what>.<n>, behind the first head with ".<k>". */
+static bool get_tensor(const struct tensor_file *golden, struct tensor *out, const char *what,
+                       uint32_t n, uint32_t k)
+{
+    return k ? tensor_file_get(golden, "F32", out, "mtp_%s.%u.%u", what, n, k)
+             : tensor_file_get(golden, "F32", out, "mtp_%s.%u", what, n);
+}
+
+/* Compares several heads with mtp_logits, those of head k at the first n - 1 - k tokens, and
+ * mtp_hidden. states: [2][n][width], of a head and of the one before it. */
+static quire_status compare_heads(struct tally *t, const struct head *h,
+                                  const struct head_rows *first, uint32_t chunk,
+                                  const struct tensor_file *golden, uint32_t n,
+                                  struct quire_error *err)
+{
+    const size_t vocab = h->info.vocab_size, state = h->info.mtp_state_size;
+    struct head_rows rows = *first;
+    quire_status s = QUIRE_OK;
+    for (uint32_t k = 0; s == QUIRE_OK && k < h->info.n_mtp_heads && k + 1 < n; k++) {
+        struct tensor logits, states;
+        rows.number = k;
+        rows.end = n - 1 - k;
+        rows.tokens = first->tokens + k;
+        rows.hidden = k && h->info.mtp_chained ? rows.states : first->hidden;
+        rows.states = first->states + k % 2 * n * state;
+        s = run(h, &rows, chunk, err);
+        if (s != QUIRE_OK || !get_tensor(golden, &logits, "logits", n, k) ||
+            logits.n != rows.end * vocab)
+            continue;
+        tally_logits(t, rows.logits, logits.data, rows.end, vocab);
+        if (get_tensor(golden, &states, "hidden", n, k) && states.n == rows.end * state)
+            tally_values(t, rows.states, states.data, states.n);
+    }
+    return s;
+}
+
+/* Compares a head, or several, which read the residual stream of the model. */
+static quire_status compare_any(struct tally *t, const struct head *h, struct eval_run *r,
+                                const struct eval_options *o, const struct head_rows *rows,
+                                const float *hidden, float *input, const struct tensor_file *golden,
+                                uint32_t n, struct quire_error *err)
+{
+    if (h->info.n_mtp_features != 1) {
+        gather_input(h, eval_run_info(r), hidden, n, input);
+        return compare(t, h, rows, o->chunk, golden, n, err);
+    }
+    const quire_status s = eval_run_prompt_stream(r, rows->tokens - 1, n, input, err);
+    return s == QUIRE_OK ? compare_heads(t, h, rows, o->chunk, golden, n, err) : s;
+}
+
 quire_status tally_mtp(struct tally *t, struct eval_run *r, const struct eval_options *o,
                        const char *model, const struct tensor_file *golden, uint32_t n,
                        struct quire_error *err)
@@ -253,17 +305,19 @@ quire_status tally_mtp(struct tally *t, struct eval_run *r, const struct eval_op
         s = check_shape(&h, &want, n, err);
     if (s == QUIRE_OK) {
         input = malloc((size_t)n * h.info.mtp_hidden_size * sizeof *input);
-        out = malloc((size_t)n * h.info.mtp_state_size * sizeof *out);
+        out = malloc((size_t)2 * n * h.info.mtp_state_size * sizeof *out);
         s = input && out ? QUIRE_OK : QUIRE_E_NOMEM;
     }
     if (s == QUIRE_OK) {
-        gather_input(&h, info, hidden, n, input);
         const struct head_rows rows = {
             .end = n - 1, .tokens = tokens + 1, .hidden = input, .logits = logits, .states = out
         };
         const struct head_rows context = { .end = n - 1, .tokens = tokens, .hidden = input };
-        s = h.info.mtp_block_size ? compare_block(t, &h, &context, o->chunk, &want, n, err)
-                                  : compare(t, &h, &rows, o->chunk, golden, n, err);
+        if (h.info.mtp_block_size)
+            gather_input(&h, info, hidden, n, input);
+        s = h.info.mtp_block_size
+                ? compare_block(t, &h, &context, o->chunk, &want, n, err)
+                : compare_any(t, &h, r, o, &rows, hidden, input, golden, n, err);
     }
     close_head(&h);
     free(tokens);

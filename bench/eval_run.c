@@ -255,10 +255,11 @@ quire_status eval_run_encode(struct eval_run *r, const struct eval_sources *sour
     return quire_context_encode(r->context, &step, err);
 }
 
-/* Appends n tokens to each of n_seqs sequences in one step. rows: token indices within the step. */
+/* Appends n tokens to each of n_seqs sequences in one step. rows: token indices within the step.
+ * stream: see eval_run_prompt_stream(). */
 static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_seqs, uint32_t n,
                            const uint32_t *rows, uint32_t n_rows, float *logits, float *hidden,
-                           struct quire_error *err)
+                           float *stream, struct quire_error *err)
 {
     struct quire_attention_batch_group groups[MAX_GROUPS];
     int32_t starts[EVAL_MAX_SEQS + 1] = { 0 }, adapter_index[EVAL_MAX_SEQS] = { 0 };
@@ -290,7 +291,10 @@ static quire_status append(struct eval_run *r, const int32_t *ids, uint32_t n_se
                                              .adapters = adapters,
                                              .n_adapters = r->adapter ? 1 : 0,
                                              .adapter_index = adapter_index,
-                                             .state_slots = r->state_slots };
+                                             .state_slots = r->state_slots,
+                                             .n_features = stream ? 1 : 0,
+                                             .feature_layers = stream ? &r->info.n_layers : NULL,
+                                             .features = stream };
     return quire_context_forward(r->context, &step, err);
 }
 
@@ -306,7 +310,7 @@ quire_status eval_run_batch(struct eval_run *r, const int32_t *ids, uint32_t n_s
         r->lengths[i] = 0;
         r->rope_lens[i] = n;
     }
-    const quire_status s = append(r, ids, n_seqs, n, rows, n_seqs * n, logits, NULL, err);
+    const quire_status s = append(r, ids, n_seqs, n, rows, n_seqs * n, logits, NULL, NULL, err);
     free(rows);
     return s;
 }
@@ -325,7 +329,7 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
             n_here++;
         }
         float *out = logits ? logits + (size_t)row * r->info.vocab_size : NULL;
-        const quire_status s = append(r, ids + done, 1, step, here, n_here, out, hidden, err);
+        const quire_status s = append(r, ids + done, 1, step, here, n_here, out, hidden, NULL, err);
         if (s != QUIRE_OK)
             return s;
         done += step;
@@ -339,13 +343,21 @@ quire_status eval_run_prompt_states(struct eval_run *r, const int32_t *ids, uint
 {
     r->lengths[0] = 0;
     r->rope_lens[0] = n;
-    return append(r, ids, 1, n, NULL, 0, NULL, hidden, err);
+    return append(r, ids, 1, n, NULL, 0, NULL, hidden, NULL, err);
+}
+
+quire_status eval_run_prompt_stream(struct eval_run *r, const int32_t *ids, uint32_t n,
+                                    float *stream, struct quire_error *err)
+{
+    r->lengths[0] = 0;
+    r->rope_lens[0] = n;
+    return append(r, ids, 1, n, NULL, 0, NULL, NULL, stream, err);
 }
 
 quire_status eval_run_next(struct eval_run *r, int32_t id, float *logits, struct quire_error *err)
 {
     const uint32_t row = 0;
-    return append(r, &id, 1, 1, &row, 1, logits, NULL, err);
+    return append(r, &id, 1, 1, &row, 1, logits, NULL, NULL, err);
 }
 
 struct eval_blocks eval_run_blocks(const struct eval_run *r)

@@ -53,6 +53,10 @@ quire_status eval_run_prompt(struct eval_run *r, const int32_t *ids, uint32_t n,
 quire_status eval_run_prompt_states(struct eval_run *r, const int32_t *ids, uint32_t n,
                                     float *hidden, struct quire_error *err);
 
+/* The same for the residual stream behind the last layer, [n][hidden]. */
+quire_status eval_run_prompt_stream(struct eval_run *r, const int32_t *ids, uint32_t n,
+                                    float *stream, struct quire_error *err);
+
 /* The KV cache, and where the sequence has its blocks, in every group. */
 struct eval_blocks {
     struct quire_kv_cache *kv;

@@ -148,8 +148,8 @@ static quire_status open_own_model(struct quire_engine *e, const struct quire_en
 }
 
 /* A head of multi-token prediction has the vocabulary of its model, which must be the engine's. */
-static quire_status check_head(struct quire_engine *e, const struct quire_model_info *info,
-                               struct quire_error *err)
+static quire_status check_head(struct quire_engine *e, const struct quire_engine_params *p,
+                               const struct quire_model_info *info, struct quire_error *err)
 {
     struct qr_draft_model *d = e->draft_model;
     if (d->model->base != e->model)
@@ -160,8 +160,9 @@ static quire_status check_head(struct quire_engine *e, const struct quire_model_
     d->input_size = info->mtp_hidden_size;
     d->state_size = info->mtp_state_size;
     d->n_features = info->n_mtp_features;
+    /* heads for more tokens than a draft has are not computed */
+    d->n_heads = info->n_mtp_heads < p->max_draft_tokens ? info->n_mtp_heads : p->max_draft_tokens;
     d->takes_turns = d->model->config->mtp.heads != QR_MTP_HEADS_FIRST;
-    d->n_heads = info->n_mtp_heads;
     d->chained = info->mtp_chained;
     memcpy(d->feature_layers, info->mtp_feature_layers, sizeof d->feature_layers);
     d->block_size = info->mtp_block_size;
@@ -200,7 +201,7 @@ quire_status qr_draft_model_open(struct quire_engine *e, const struct quire_engi
                        "%s: architecture '%s' is an encoder-decoder: it neither drafts nor has "
                        "drafts of a model",
                        name, mi.kind == QUIRE_MODEL_ENCODER_DECODER ? mi.arch : target.arch);
-    QR_TRY(mi.is_mtp ? check_head(e, &mi, err) : check_vocabulary(e, p, err));
+    QR_TRY(mi.is_mtp ? check_head(e, p, &mi, err) : check_vocabulary(e, p, err));
     d->vocab_size = mi.vocab_size;
     if (d->n_common > mi.vocab_size)
         d->n_common = mi.vocab_size;

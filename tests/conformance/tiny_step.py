@@ -16,7 +16,7 @@ from tiny_models import GGUF_ARRAY, GGUF_BOOL, GGUF_F32, GGUF_U32
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 TYPES = [FULL, SLIDING, SLIDING, FULL, SLIDING]
-MTP_TYPES = [SLIDING, SLIDING]  # of layers behind the last one, which are not computed
+MTP_TYPES = [SLIDING] * 3  # of layers behind the last one: heads of multi-token prediction (tiny_heads.py)
 WINDOW, WINDOW_HEADS, SCALE = 8, 6, 3.0
 THETAS, ROTARY = {FULL: 5e6, SLIDING: 1e4}, {FULL: HEAD // 2, SLIDING: HEAD}
 SCALING = {"rope_type": "llama3", "factor": 2.0, "original_max_position_embeddings": 16, "low_freq_factor": 1.0,
@@ -50,7 +50,7 @@ def divisors():
 PUBLISHED = {
     "num_key_value_heads": ABSENT, "num_attention_groups": KV_HEADS, "head_dim": HEAD, "sliding_window": WINDOW,
     "num_nextn_predict_layers": len(MTP_TYPES), "layer_types": TYPES + MTP_TYPES, "rope_scaling": SCALING,
-    "rope_theta": by_type(THETAS) + [1e4] * 2, "partial_rotary_factors": [r / HEAD for r in by_type(ROTARY)] + [1.0] * 2,
+    "rope_theta": by_type(THETAS) + [1e4] * 3, "partial_rotary_factors": [r / HEAD for r in by_type(ROTARY)] + [1.0] * 3,
     "yarn_only_types": [FULL], "use_rope_layers": [], "use_head_wise_attn_gate": True, "att_impl_type": "GQA",
     "attention_other_setting": {"attention_type": SLIDING, "num_attention_heads": WINDOW_HEADS,
                                 "num_attention_groups": KV_HEADS, "head_dim": HEAD, "true_head_dim": HEAD},
@@ -59,7 +59,7 @@ PUBLISHED = {
     "moe_router_activation": "sigmoid", "moe_router_scaling_factor": SCALE, "use_moe_router_bias": True,
     "need_fp32_gate": True, "use_moe": True, "moe_every_n_layer": 1, "moe_layer_offset": 0, "max_seq_len": 256,
     "use_qk_norm": True, "zero_centered": True, "sink": False,
-    "swiglu_limits": EXPERT_LIMITS + [0, 0], "swiglu_limits_shared": LIMITS + [0, 0]}
+    "swiglu_limits": EXPERT_LIMITS + [0] * 3, "swiglu_limits_shared": LIMITS + [0] * 3}
 
 TRANSFORMERS = {
     "head_dim": HEAD, "sliding_window": WINDOW, "layer_types": TYPES, "num_sliding_attention_heads": WINDOW_HEADS,
@@ -82,7 +82,7 @@ class Step(Model):
         all_types = TYPES + MTP_TYPES
         super().__init__(
             "step3p5", layers=len(TYPES), qk="head", moe="sigmoid", groups=(1, 1), outer="step3p7", config=config,
-            windows=[i for i, t in enumerate(TYPES) if t == SLIDING], folder=self.to_folder, gguf="step35",
+            windows=[i for i, t in enumerate(all_types) if t == SLIDING], folder=self.to_folder, gguf="step35",
             keys=[("block_count", GGUF_U32, len(all_types)), ("nextn_predict_layers", GGUF_U32, len(MTP_TYPES)),
                   ("attention.head_count", GGUF_ARRAY, [HEADS if t == FULL else WINDOW_HEADS for t in all_types]),
                   ("attention.head_count_kv", GGUF_ARRAY, [KV_HEADS] * len(all_types)),
@@ -96,8 +96,8 @@ class Step(Model):
                   ("expert_shared_feed_forward_length", GGUF_U32, EXPERT_FFN),
                   ("expert_weights_scale", GGUF_F32, SCALE), ("expert_weights_norm", GGUF_BOOL, True),
                   ("leading_dense_block_count", GGUF_U32, 1), ("moe_every_n_layers", GGUF_U32, 1),
-                  ("swiglu_clamp_exp", GGUF_ARRAY, numbers(EXPERT_LIMITS + [0, 0])),
-                  ("swiglu_clamp_shexp", GGUF_ARRAY, numbers(LIMITS + [0, 0]))])
+                  ("swiglu_clamp_exp", GGUF_ARRAY, numbers(EXPERT_LIMITS + [0] * 3)),
+                  ("swiglu_clamp_shexp", GGUF_ARRAY, numbers(LIMITS + [0] * 3))])
 
     # ---- Weights
 
@@ -142,7 +142,7 @@ class Step(Model):
     # ---- The forward pass
 
     def rotate(self, x, position, layer=None):
-        kind = TYPES[layer]
+        kind = (TYPES + MTP_TYPES)[layer]
         out, n = list(x), ROTARY[kind]
         by = divisors() if kind == FULL else [1.0] * n
         for i in range(n // 2):
@@ -165,7 +165,8 @@ class Step(Model):
         return outs
 
     def mlp(self, hf, x):
-        limit = (EXPERT_LIMITS if ".experts." in hf else LIMITS)[int(hf.split(".")[2])] or math.inf
+        limits = (EXPERT_LIMITS if ".experts." in hf else LIMITS) + [0] * len(MTP_TYPES)
+        limit = limits[int(hf.split(".")[2])] or math.inf
         gate, up = self.project(hf, "gate", x), self.project(hf, "up", x)
         return self.project(hf, "down", [min(tiny.silu(g), limit) * max(-limit, min(u, limit)) for g, u in zip(gate, up)])
 

@@ -104,72 +104,7 @@ static void test_tensors(void **state)
     }
 }
 
-/* ---- A context of its own */
-
-enum { ROWS = 192, BLOCK = 16 };
-
-struct run {
-    struct quire_model *model;
-    struct quire_kv_cache *kv;
-    struct quire_context *context;
-    uint32_t n_groups;
-    int32_t tables[2][ROWS / BLOCK];
-};
-
-static void open_run(struct run *s, struct quire_model *m)
-{
-    struct quire_kv_group_config groups[2] = { 0 };
-    struct quire_error err = QUIRE_ERROR_INIT;
-    struct quire_context_params cp;
-    s->model = m;
-    assert_status(QUIRE_OK, quire_model_kv_groups(m, groups, 2, &s->n_groups));
-    for (uint32_t g = 0; g < s->n_groups; g++) {
-        groups[g].n_blocks = ROWS / BLOCK;
-        groups[g].k_dtype = groups[g].v_dtype = QUIRE_KV_F32;
-    }
-    const struct quire_kv_params kp = {
-        .struct_size = sizeof kp, .block_size = BLOCK, .groups = groups, .n_groups = s->n_groups
-    };
-    assert_status(QUIRE_OK, quire_kv_create(&kp, &s->kv, &err));
-    for (uint32_t g = 0; g < s->n_groups; g++)
-        assert_status(QUIRE_OK, quire_kv_alloc(s->kv, g, -1, ROWS / BLOCK, s->tables[g], &err));
-    quire_context_params_init(&cp, sizeof cp);
-    cp.kv = s->kv;
-    cp.max_tokens = cp.max_seq_len = ROWS;
-    assert_status(QUIRE_OK, quire_context_create(m, &cp, &s->context, &err));
-}
-
-static void close_run(struct run *s)
-{
-    quire_context_destroy(s->context);
-    quire_kv_destroy(s->kv);
-}
-
-/* Runs rows [first, end) of one sequence; arrays of args begin with row `first`. */
-static quire_status run_rows(const struct run *s, uint32_t first, uint32_t end,
-                             struct quire_forward_args args, struct quire_error *err)
-{
-    int64_t slots[2][ROWS];
-    struct quire_attention_batch_group groups[2];
-    const int32_t starts[] = { 0, (int32_t)(end - first) }, len = (int32_t)end;
-    for (uint32_t g = 0; g < s->n_groups; g++) {
-        for (uint32_t i = first; i < end; i++)
-            slots[g][i - first] = (int64_t)s->tables[g][i / BLOCK] * BLOCK + i % BLOCK;
-        groups[g] = (struct quire_attention_batch_group){ .block_table = s->tables[g],
-                                                          .max_blocks = ROWS / BLOCK,
-                                                          .slot_mapping = slots[g] };
-    }
-    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
-                                                 .n_seqs = 1,
-                                                 .query_start_loc = starts,
-                                                 .seq_lens = &len,
-                                                 .n_groups = s->n_groups,
-                                                 .groups = groups };
-    args.struct_size = sizeof args;
-    args.batch = &batch;
-    *err = (struct quire_error)QUIRE_ERROR_INIT;
-    return quire_context_forward(s->context, &args, err);
-}
+/* ---- Arguments of a step */
 
 static void test_arguments(void **state)
 {
@@ -405,8 +340,44 @@ static void test_same_answers(void **state)
     }
 }
 
-/* One head of these families alone. */
-static void test_one_head(void **state)
+/* Several requests at a time draft the same tokens as each alone. */
+static void test_batches(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    enum { N = 4 };
+    for (int k = 0; k < N_TURNS; k++) {
+        struct quire_engine_stats stats[2];
+        write_turns(k);
+        for (int together = 0; together < 2; together++) {
+            static struct result results[N];
+            const struct quire_engine_params ep = mtp_params();
+            struct quire_engine *e = open_with(&ep);
+            quire_request_id ids[N];
+            for (uint32_t i = 0; i < N; i++) {
+                make_prompt(i);
+                const struct quire_sampling_params s = sampling_of(1, i);
+                struct quire_request_params p = fixed(prompt, 30 + 9 * i, 50, &s);
+                p.draft_tokens = 2 + i;
+                p.flags |= QUIRE_REQUEST_NO_REUSE;
+                ids[i] = submit(e, &p);
+                if (!together)
+                    run_one(e, ids[i], &results[i]);
+            }
+            if (together)
+                run_to_completion(e, ids, N, results);
+            stats[together] = stats_of(e);
+            quire_engine_close(e);
+        }
+        assert_true(stats[0].n_steps > 2 * stats[1].n_steps);
+        assert_int_equal(stats[0].model_drafted_tokens, stats[1].model_drafted_tokens);
+        assert_int_equal(stats[0].model_accepted_tokens, stats[1].model_accepted_tokens);
+    }
+}
+
+/* One head of these families alone, and two of three. */
+static void test_fewer_heads(void **state)
 {
     (void)state;
     if (!need_shared())
@@ -428,6 +399,20 @@ static void test_one_head(void **state)
         assert_int_equal(e->draft_model->heads->n, 1);
         quire_engine_close(e);
         check_head(mtp_params());
+        write_folder(&f, none, none); /* all heads, of which two suffice */
+        p.max_draft_tokens = 2;
+        e = open_with(&p);
+        assert_int_equal(e->draft_model->heads->n, 2);
+        static struct result plain, drafted;
+        make_prompt(1);
+        const struct quire_sampling_params s = sampling_of(1, 4);
+        struct quire_request_params request = fixed(prompt, 40, 60, &s);
+        generate(e, &request, &plain);
+        request.draft_tokens = 2;
+        generate(e, &request, &drafted);
+        assert_same(&plain, &drafted);
+        assert_true(stats_of(e).model_drafted_tokens > 60);
+        quire_engine_close(e);
         free_folder(&f);
     }
 }
@@ -466,8 +451,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_info),         cmocka_unit_test(test_tensors),
         cmocka_unit_test(test_arguments),    cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_same_answers), cmocka_unit_test(test_one_head),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_same_answers), cmocka_unit_test(test_fewer_heads),
+        cmocka_unit_test(test_sizes),        cmocka_unit_test(test_batches),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -139,4 +139,71 @@ static inline void write_turns(enum turns_family family)
     free_folder(&f);
 }
 
+/* ---- A context over a model or its heads */
+
+enum { ROWS = 192, BLOCK = 16 };
+
+struct run {
+    struct quire_model *model;
+    struct quire_kv_cache *kv;
+    struct quire_context *context;
+    uint32_t n_groups;
+    int32_t tables[2][ROWS / BLOCK];
+};
+
+static inline void open_run(struct run *s, struct quire_model *m)
+{
+    struct quire_kv_group_config groups[2] = { 0 };
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_context_params cp;
+    s->model = m;
+    assert_status(QUIRE_OK, quire_model_kv_groups(m, groups, 2, &s->n_groups));
+    for (uint32_t g = 0; g < s->n_groups; g++) {
+        groups[g].n_blocks = ROWS / BLOCK;
+        groups[g].k_dtype = groups[g].v_dtype = QUIRE_KV_F32;
+    }
+    const struct quire_kv_params kp = {
+        .struct_size = sizeof kp, .block_size = BLOCK, .groups = groups, .n_groups = s->n_groups
+    };
+    assert_status(QUIRE_OK, quire_kv_create(&kp, &s->kv, &err));
+    for (uint32_t g = 0; g < s->n_groups; g++)
+        assert_status(QUIRE_OK, quire_kv_alloc(s->kv, g, -1, ROWS / BLOCK, s->tables[g], &err));
+    quire_context_params_init(&cp, sizeof cp);
+    cp.kv = s->kv;
+    cp.max_tokens = cp.max_seq_len = ROWS;
+    assert_status(QUIRE_OK, quire_context_create(m, &cp, &s->context, &err));
+}
+
+static inline void close_run(struct run *s)
+{
+    quire_context_destroy(s->context);
+    quire_kv_destroy(s->kv);
+}
+
+/* Runs rows [first, end) of one sequence; arrays of args begin with row `first`. */
+static inline quire_status run_rows(const struct run *s, uint32_t first, uint32_t end,
+                                    struct quire_forward_args args, struct quire_error *err)
+{
+    int64_t slots[2][ROWS];
+    struct quire_attention_batch_group groups[2];
+    const int32_t starts[] = { 0, (int32_t)(end - first) }, len = (int32_t)end;
+    for (uint32_t g = 0; g < s->n_groups; g++) {
+        for (uint32_t i = first; i < end; i++)
+            slots[g][i - first] = (int64_t)s->tables[g][i / BLOCK] * BLOCK + i % BLOCK;
+        groups[g] = (struct quire_attention_batch_group){ .block_table = s->tables[g],
+                                                          .max_blocks = ROWS / BLOCK,
+                                                          .slot_mapping = slots[g] };
+    }
+    const struct quire_attention_batch batch = { .struct_size = sizeof batch,
+                                                 .n_seqs = 1,
+                                                 .query_start_loc = starts,
+                                                 .seq_lens = &len,
+                                                 .n_groups = s->n_groups,
+                                                 .groups = groups };
+    args.struct_size = sizeof args;
+    args.batch = &batch;
+    *err = (struct quire_error)QUIRE_ERROR_INIT;
+    return quire_context_forward(s->context, &args, err);
+}
+
 #endif
