@@ -188,26 +188,31 @@ static quire_status compare(struct tally *t, const struct head *h, const struct 
 /* The same for a block drafter: context rows of n - 1 tokens, and the block behind them, which
  * begins with the last token: mtp_logits.<n> has the rows of its mask tokens. */
 static quire_status compare_block(struct tally *t, const struct head *h,
-                                  const struct head_rows *context, uint32_t chunk,
-                                  const struct tensor *want, uint32_t n, struct quire_error *err)
+                                  const struct head_rows *rows, uint32_t chunk,
+                                  const struct tensor_file *golden, uint32_t n,
+                                  struct quire_error *err)
 {
+    const struct head_rows context = { .end = n - 1,
+                                       .tokens = rows->tokens,
+                                       .hidden = rows->hidden };
+    struct tensor want;
     const size_t vocab = h->info.vocab_size, size = h->info.mtp_block_size;
     int32_t *tokens = calloc(n + size, sizeof *tokens);
     float *logits = malloc((n + size) * vocab * sizeof *logits);
     float *states = malloc((n + size) * h->info.mtp_state_size * sizeof *states);
-    quire_status s = tokens && logits && states ? run(h, context, chunk, err) : QUIRE_E_NOMEM;
+    quire_status s = tokens && logits && states ? run(h, &context, chunk, err) : QUIRE_E_NOMEM;
     if (s == QUIRE_OK) {
         const uint32_t end = (uint32_t)(n - 1 + size);
         const struct head_rows block = {
             .first = n - 1, .end = end, .tokens = tokens, .logits = logits, .states = states
         };
-        tokens[n - 1] = context->tokens[n - 1];
+        tokens[n - 1] = rows->tokens[n - 2]; /* those of rows begin with the second one */
         for (uint32_t i = n; i < end; i++)
             tokens[i] = h->info.mtp_mask_token;
         s = run(h, &block, 0, err);
     }
-    if (s == QUIRE_OK)
-        tally_logits(t, logits + n * vocab, want->data, size - 1, vocab);
+    if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "mtp_logits.%u", n))
+        tally_logits(t, logits + n * vocab, want.data, size - 1, vocab);
     free(tokens);
     free(logits);
     free(states);
@@ -261,16 +266,18 @@ static quire_status compare_heads(struct tally *t, const struct head *h,
     return s;
 }
 
-/* Compares a head, or several, which read the residual stream of the model. */
+/* Compares a head, a block drafter, or several heads, which read the residual stream of the
+ * model. */
 static quire_status compare_any(struct tally *t, const struct head *h, struct eval_run *r,
                                 const struct eval_options *o, const struct head_rows *rows,
                                 const float *hidden, float *input, const struct tensor_file *golden,
                                 uint32_t n, struct quire_error *err)
 {
-    if (h->info.n_mtp_features != 1) {
-        gather_input(h, eval_run_info(r), hidden, n, input);
+    gather_input(h, eval_run_info(r), hidden, n, input);
+    if (h->info.mtp_block_size)
+        return compare_block(t, h, rows, o->chunk, golden, n, err);
+    if (h->info.n_mtp_features != 1)
         return compare(t, h, rows, o->chunk, golden, n, err);
-    }
     const quire_status s = eval_run_prompt_stream(r, rows->tokens - 1, n, input, err);
     return s == QUIRE_OK ? compare_heads(t, h, rows, o->chunk, golden, n, err) : s;
 }
@@ -312,12 +319,7 @@ quire_status tally_mtp(struct tally *t, struct eval_run *r, const struct eval_op
         const struct head_rows rows = {
             .end = n - 1, .tokens = tokens + 1, .hidden = input, .logits = logits, .states = out
         };
-        const struct head_rows context = { .end = n - 1, .tokens = tokens, .hidden = input };
-        if (h.info.mtp_block_size)
-            gather_input(&h, info, hidden, n, input);
-        s = h.info.mtp_block_size
-                ? compare_block(t, &h, &context, o->chunk, &want, n, err)
-                : compare_any(t, &h, r, o, &rows, hidden, input, golden, n, err);
+        s = compare_any(t, &h, r, o, &rows, hidden, input, golden, n, err);
     }
     close_head(&h);
     free(tokens);

@@ -55,8 +55,8 @@ struct qr_mtp_config {
     enum qr_mtp_kind kind;
     bool hidden_first;       /* LAYER: proj([norm(h); norm(e)]) */
     enum qr_mtp_heads heads; /* LAYER: unless FIRST, n_layers of them */
-    bool norm_residual; /* FEATURES: x = norm(g) */
-    bool norm_input;    /* FEATURES: g = proj(norm([f0; f1; f2])) */
+    bool norm_residual;      /* FEATURES: x = norm(g) */
+    bool norm_input;         /* FEATURES: g = proj(norm([f0; f1; f2])) */
     bool norm_state;    /* FEATURES: the state of drafted tokens is that behind the final norm */
     uint32_t layer;     /* LAYER: number of the first head's layer in tensor names */
     uint32_t base_size; /* hidden size of the model; 0: that of the head */

@@ -322,7 +322,9 @@ static bool has_mtp_input(const struct qr_mtp_config *m, enum qr_weight_role rol
 /* The roles of one of several heads of multi-token prediction. */
 static enum qr_presence head_presence(enum qr_weight_role role)
 {
-    return role == QR_W_MTP_OUTPUT ? QR_OPTIONAL : QR_REQUIRED;
+    return role == QR_W_MTP_OUTPUT       ? QR_OPTIONAL
+           : role == QR_W_MTP_INPUT_NORM ? QR_ABSENT
+                                         : QR_REQUIRED;
 }
 
 enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weight_role role,
