@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draft_heads.h - the passes of heads of multi-token prediction that take turns (mtp_heads.h): head
+/* draft_heads.h - the passes of heads of multi-token prediction that take turns (mtp_config.h): head
  * k drafts the token of number k, and the last head those behind it, too.
  *
  * Row i of head k reads the token at i + 1 + k and a hidden state x at i: the model's, or with

@@ -83,7 +83,7 @@ extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 extern const struct qr_name_rule qr_names_hf_mtp[], qr_names_gguf_mtp[];
 extern const struct qr_name_rule qr_names_hf_mtp_final_norm[];
 
-/* Those of heads that take turns (mtp_heads.h). */
+/* Those of heads that take turns (mtp_config.h). */
 extern const struct qr_name_rule qr_names_gguf_mtp_heads[];
 
 /* Names of the dense layers behind the pooling of embeddings. */
