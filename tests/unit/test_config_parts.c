@@ -145,8 +145,10 @@ static quire_status select_head(const char *family, bool gguf, const char *mixer
     snprintf(c->arch, sizeof c->arch, "%s", family);
     for (uint32_t i = 0; i < c->n_layers; i++)
         layers[i] = (struct qr_layer_config){
-            .mixer = (uint8_t)(mixers[i] == 'a' ? QR_MIXER_ATTENTION : QR_MIXER_RECURRENT),
+            .mixer = (uint8_t)(mixers[i] == 'r' ? QR_MIXER_RECURRENT : QR_MIXER_ATTENTION),
             .n_heads = i + 1,
+            .window = mixers[i] == 'w' ? 16 : 0,
+            .ffn_limit = 1,
             .kv_source = i,
             .no_ffn = true
         };
@@ -177,6 +179,34 @@ static void test_mtp(void **state)
     assert_non_null(strstr(err.msg, "prediction: num_nextn_predict_layers is 0 or missing"));
     assert_status(QUIRE_E_UNSUPPORTED, select_head("llama", false, "aa", 1, layers, &c, &err));
     assert_non_null(strstr(err.msg, "knows no heads of multi-token prediction of family llama"));
+}
+
+/* Layers of heads that take turns are like the last one with a window, with a dense network without
+ * limits. Without their number in the file there is room for the largest. */
+static void test_mtp_heads(void **state)
+{
+    (void)state;
+    struct qr_layer_config layers[4];
+    struct qr_model_config c;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    static const uint32_t written[] = { 1, 3, 7, 9 }, want[] = { 1, 3, 7, QR_MTP_MAX_HEADS };
+    for (size_t i = 0; i < 4; i++) {
+        assert_status(QUIRE_OK,
+                      select_head("step3p5", false, "awwa", written[i], layers, &c, &err));
+        assert_int_equal(c.n_layers, want[i]);
+        assert_true(c.mtp.heads == QR_MTP_HEADS_CHAINED && c.mtp.layer == 4);
+        for (uint32_t k = 0; k < c.n_layers; k++) {
+            const struct qr_layer_config *l = &c.layers[k];
+            assert_true(l->n_heads == 3 && l->window == 16 && l->kv_source == k);
+            assert_true(!l->moe && l->ffn_limit == 0);
+        }
+        qr_arena_free(&c.memory);
+    }
+    assert_status(QUIRE_OK, select_head("mimo_v2_flash", false, "aw", 0, layers, &c, &err));
+    assert_true(c.n_layers == QR_MTP_MAX_HEADS && c.mtp.layer == 0);
+    qr_arena_free(&c.memory);
+    assert_status(QUIRE_E_UNSUPPORTED, select_head("step3p5", true, "aa", 3, layers, &c, &err));
+    assert_string_equal(err.msg, "family step3p5: no layer has attention alone and a window");
 }
 
 /* ---- RoPE */
@@ -255,9 +285,10 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wider_windows),      cmocka_unit_test(test_unlike_ropes),
-        cmocka_unit_test(test_ngram_tables),       cmocka_unit_test(test_mtp),
-        cmocka_unit_test(test_yarn_without_range), cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_wider_windows), cmocka_unit_test(test_unlike_ropes),
+        cmocka_unit_test(test_ngram_tables),  cmocka_unit_test(test_mtp),
+        cmocka_unit_test(test_mtp_heads),     cmocka_unit_test(test_yarn_without_range),
+        cmocka_unit_test(test_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
