@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draft_heads.h - the passes of heads of multi-token prediction that take turns (enum qr_mtp_heads):
- * head k drafts the token of number k, and the last head those behind it, too.
+/* draft_heads.h - the passes of heads of multi-token prediction that take turns (enum
+ * qr_mtp_heads): head k drafts the token of number k, and the last head those behind it, too.
  *
  * Row i of head k reads the token at i + 1 + k and a hidden state x at i: the model's, or with
  * chained heads that of head k - 1 at i. Let n be the number of tokens of a request. Head k can
