@@ -13,12 +13,16 @@ static const char head_config[] =
     "\"vocab_size\": 320, \"hidden_size\": 64, \"intermediate_size\": 96, "
     "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
     "\"head_dim\": 16, \"max_position_embeddings\": 512, \"rms_norm_eps\": 1e-05, "
-    "\"block_size\": 6, \"dflash_config\": {\"target_layer_ids\": [0, 1], "
+    "\"block_size\": 6, %s\"dflash_config\": {\"target_layer_ids\": [0, 1], "
     "\"mask_token_id\": 319%s}}";
+static const char windows[] =
+    "\"sliding_window\": 20, \"use_sliding_window\": true, \"max_window_layers\": 2, "
+    "\"layer_types\": [\"sliding_attention\", \"full_attention\"], ";
 
 /* Writes the model to `dir` and its drafter to a folder in it. Both have outputs for four tokens;
- * with own_output the drafter has a matrix for that, else the model's. */
-static void write_models(const char *golden, bool own_output, const char *options)
+ * with own_output the drafter has a matrix for that, else the model's. keys, options: of the file
+ * and of its dflash_config. */
+static void write_models(const char *golden, bool own_output, const char *keys, const char *options)
 {
     static const struct {
         const char *name;
@@ -37,7 +41,7 @@ static void write_models(const char *golden, bool own_output, const char *option
         { "mlp.down_proj.weight", HIDDEN, FFN },
     };
     struct folder f = { 0 };
-    char name[96], config[sizeof head_config + 64];
+    char name[96], config[sizeof head_config + sizeof windows + 64];
     write_base(golden);
     for (int layer = 0; layer < LAYERS; layer++)
         for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
@@ -49,7 +53,7 @@ static void write_models(const char *golden, bool own_output, const char *option
     add_weights(&f, "norm.weight", 0, HIDDEN);
     if (own_output)
         narrow_output(&f);
-    snprintf(config, sizeof config, head_config, options);
+    snprintf(config, sizeof config, head_config, keys, options);
     write_head(&f, config);
 }
 
@@ -75,7 +79,7 @@ static void test_opening(void **state)
     struct quire_model *base, *head;
     for (int own = 0; own < 2; own++) {
         struct quire_model_info info = { .struct_size = sizeof info };
-        write_models("llama", own, "");
+        write_models("llama", own, "", "");
         assert_int_equal(open_path(head_path, NULL, &head, &err), QUIRE_E_UNSUPPORTED);
         open_models(&base, &head);
         assert_status(QUIRE_OK, quire_model_get_info(head, &info));
@@ -90,7 +94,7 @@ static void test_opening(void **state)
         assert_int_equal(quire_model_close(base), QUIRE_E_BUSY);
         close_models(base, head);
     }
-    write_models("gemma3n_text", true, ""); /* several residual streams */
+    write_models("gemma3n_text", true, "", ""); /* several residual streams */
     assert_status(QUIRE_OK, open_path(dir, NULL, &base, &err));
     assert_int_equal(open_path(head_path, base, &head, &err), QUIRE_E_UNSUPPORTED);
     assert_non_null(strstr(err.msg, "one residual stream"));
@@ -115,7 +119,7 @@ static void test_arguments(void **state)
     static const int32_t ids[ROWS] = { 5, MASK, MASK, MASK, MASK, MASK }, wrong[ROWS] = { 320 };
     struct quire_model *base, *head;
     struct step s = { 0 };
-    write_models("llama", true, "");
+    write_models("llama", true, "", "");
     open_models(&base, &head);
     open_step(&s, head);
     fill(features, sizeof features / sizeof *features);
@@ -151,7 +155,7 @@ static void test_block_mask(void **state)
     struct quire_model *base, *head;
     for (int causal = 0; causal < 2; causal++) {
         struct step s = { 0 };
-        write_models("llama", true, causal ? ", \"causal\": true" : "");
+        write_models("llama", true, "", causal ? ", \"causal\": true" : "");
         open_models(&base, &head);
         open_step(&s, head);
         fill(features, sizeof features / sizeof *features);
@@ -182,7 +186,7 @@ static void test_same_answers(void **state)
     if (!need_shared())
         skip();
     for (int g = 0; g < N_GOLDENS; g++) {
-        write_models(goldens[g], g != 0, g == 1 ? ", \"causal\": true" : "");
+        write_models(goldens[g], g != 0, g == 2 ? windows : "", g == 1 ? ", \"causal\": true" : "");
         check_head(head_params());
     }
 }
@@ -226,7 +230,7 @@ static void test_rows(void **state)
     struct quire_error err;
     struct quire_model *base;
     struct step s = { 0 };
-    write_models("llama", true, "");
+    write_models("llama", true, "", "");
     struct quire_engine_params ep = head_params();
     ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
     struct quire_engine *e = open_with(&ep);
@@ -258,7 +262,7 @@ static void test_gap(void **state)
     if (!need_shared())
         skip();
     static struct result r;
-    write_models("llama", true, "");
+    write_models("llama", true, "", "");
     const struct quire_engine_params ep = head_params();
     struct quire_engine *e = open_with(&ep);
     make_prompt(2);
