@@ -312,7 +312,7 @@ static void default_roles(struct qr_vocab_spec *spec)
     if (spec->kind == QR_VOCAB_LONGEST_MATCH) { /* token 0 ends texts, the role may end turns */
         if (special[QUIRE_SPECIAL_EOS] == QUIRE_TOKEN_NONE)
             special[QUIRE_SPECIAL_EOS] = 0;
-        else if (spec->n_eog < QR_MAX_EOG)
+        else
             spec->eog[spec->n_eog++] = 0;
     }
 }

@@ -42,13 +42,16 @@ static uint32_t read_hex(struct line *l, int n)
     uint32_t value = 0;
     for (int i = 0; i < n; i++, l->at++) {
         const char c = l->at < l->end ? *l->at : 0;
-        const int digit = c >= '0' && c <= '9'   ? c - '0'
-                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                                 : -1;
-        if (digit < 0)
+        uint32_t digit;
+        if (c >= '0' && c <= '9')
+            digit = (uint32_t)(c - '0');
+        else if (c >= 'a' && c <= 'f')
+            digit = (uint32_t)(c - 'a' + 10);
+        else if (c >= 'A' && c <= 'F')
+            digit = (uint32_t)(c - 'A' + 10);
+        else
             return UINT32_MAX;
-        value = value << 4 | (uint32_t)digit;
+        value = value << 4 | digit;
     }
     return value;
 }

@@ -113,7 +113,9 @@ struct qr_vocab_spec {
     uint32_t n_pair_ids;
     uint8_t pair_type; /* token type of the second text and the suffix; 0 before */
     bool has_pair;
-    int64_t eog[QR_MAX_EOG]; /* end-of-generation ids besides those found by role or by text */
+    /* end-of-generation ids besides those found by role or by text; at most QR_MAX_EOG of a file,
+     * and token 0 of LONGEST_MATCH */
+    int64_t eog[QR_MAX_EOG + 1];
     uint32_t n_eog;
     struct qr_spec_template templates[QR_MAX_TEMPLATES]; /* the default one has the name "" */
     uint32_t n_templates;

@@ -61,6 +61,27 @@ static void test_gemma4(void **state)
     quire_tokenizer_close(t);
 }
 
+/* The same merges under the name of the byte-level model. Texts begin with BOS only if the file
+ * says so. */
+static void test_gpt2_over_characters(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "granite-embed-multi-311m", "sarvam-moe" };
+    for (size_t i = 0; i < LEN(names); i++) {
+        struct quire_tokenizer *t;
+        struct quire_error err;
+        const struct entry keys[] = { { KEY("model"), QR_GGUF_STRING, "gpt2", 0 },
+                                      { KEY("pre"), QR_GGUF_STRING, names[i], 0 },
+                                      { KEY("add_bos_token"), QR_GGUF_BOOL, NULL, 1 } };
+        assert_status(QUIRE_OK, open_vocab(gemma4, keys, 2, &t, &err));
+        assert_ids(encode(t, "a a\n\nb\u00E9", QUIRE_ENCODE_ADD_BOS), 3, 5, 7, 4, 8, 9);
+        quire_tokenizer_close(t);
+        assert_status(QUIRE_OK, open_vocab(gemma4, keys, 3, &t, &err));
+        assert_ids(encode(t, "a", QUIRE_ENCODE_ADD_BOS), 1, 3);
+        quire_tokenizer_close(t);
+    }
+}
+
 /* The control tokens of Phi-3 take the white space after them. */
 static void test_phi3(void **state)
 {
@@ -130,6 +151,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wordpiece),
         cmocka_unit_test(test_gemma4),
+        cmocka_unit_test(test_gpt2_over_characters),
         cmocka_unit_test(test_pairs),
         cmocka_unit_test(test_phi3),
     };

@@ -215,6 +215,40 @@ static void encode_no_memory(void **state)
         }
 }
 
+/* The same for a text that is cut. */
+static void encode_long_no_memory(void **state)
+{
+    (void)state;
+    enum { SIZE = QR_MAX_PIECE_BYTES + 1 };
+    struct fail_alloc f;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    struct quire_tokenizer *t;
+    struct vocab *v = plamo_vocab();
+    char *text = malloc(SIZE);
+    assert_non_null(text);
+    memset(text, 'a', SIZE);
+    fail_alloc_init(&f, 0, false);
+    assert_status(QUIRE_OK, qr_tokenizer_build(&v->spec, &f.hooks, &t, &err));
+    vocab_free(v);
+    const size_t live = f.live_count;
+    size_t n, failures = 0;
+    for (bool done = false; !done; failures += !done) {
+        f.calls = 0;
+        f.fail_at = failures + 1;
+        n = 7777;
+        const quire_status s = quire_tokenizer_encode(t, text, SIZE, 0, NULL, 0, &n, &err);
+        done = f.calls < f.fail_at;
+        assert_int_equal(s, done ? QUIRE_OK : QUIRE_E_NOMEM);
+        assert_true(done || (n == 7777 && strstr(err.msg, "memory")));
+        assert_int_equal(f.live_count, live);
+    }
+    assert_int_equal(n, SIZE);
+    assert_true(failures > 0);
+    quire_tokenizer_close(t);
+    assert_int_equal(f.live_count, 0);
+    free(text);
+}
+
 /* Texts of more than QR_MAX_PIECE_BYTES: cut after a line break, or where they are long enough but
  * inside no character. */
 static void long_texts(void **state)
@@ -277,6 +311,7 @@ int main(void)
         cmocka_unit_test(special_tokens),
         cmocka_unit_test(runs),
         cmocka_unit_test(encode_no_memory),
+        cmocka_unit_test(encode_long_no_memory),
         cmocka_unit_test(long_texts),
         cmocka_unit_test(bad_vocabularies),
     };

@@ -9,7 +9,7 @@
 
 enum { BYTE = 1, MORE = BYTE + 256 }; /* ids of byte 0 and of the tokens behind the bytes */
 
-static char vocabulary[1 << 14];
+static char vocabulary[1 << 15];
 
 /* The bytes, as str below 128, and further lines. */
 static void put_vocabulary(const char *more)
@@ -149,9 +149,12 @@ static void bad_lines(void **state)
         { "257 'ab\\'\n", "line 257: the literal does not end" },
         { "257 ab' 2", "line 257: no literal of a str or of bytes" },
         { "257 b  2", "line 257: no literal of a str or of bytes" },
+        { "0000257 ", "line 257: no literal of a str or of bytes" },
+        { "00257 b", "line 257: no literal of a str or of bytes" },
         { "257 r'ab' 2", "line 257: no literal of a str or of bytes" },
         { "257 'a\\q' 2", "line 257: unknown escape" },
         { "257 'a\\", "line 257: unknown escape" },
+        { "257 'a\\x4", "line 257: unknown escape" },
         { "257 'a\\x4' 2", "line 257: unknown escape" },
         { "257 '\\u00e' 2", "line 257: unknown escape" },
         { "257 '\\ud800' 3", "line 257: unknown escape" },
@@ -159,6 +162,7 @@ static void bad_lines(void **state)
         { "257 b'\\u00e9' 2", "line 257: unknown escape" },
         { "257 '\xC3' 1", "line 257: invalid UTF-8" },
         { "257 b'\xC3\xA9' 2", "line 257: bytes that are not ASCII" },
+        { "257 'ab'", "line 257: no number of bytes at the end" },
         { "257 'ab'  2", "line 257: no number of bytes at the end" },
         { "257 'ab'2", "line 257: no number of bytes at the end" },
         { "257 'ab' ", "line 257: no number of bytes at the end" },
@@ -175,27 +179,83 @@ static void bad_lines(void **state)
         put_vocabulary(bad[i].line);
         expect_error(QUIRE_E_FORMAT, bad[i].message);
     }
+    put_vocabulary("257 'a\\?' 2"); /* a NUL character behind the backslash */
+    const size_t size = strlen(vocabulary);
+    *strchr(vocabulary, '?') = 0;
+    put_bytes(FILE_NAME, vocabulary, size);
+    expect_error(QUIRE_E_FORMAT, "line 257: unknown escape");
     static char wide[2100];
     snprintf(wide, sizeof wide, "257 '%02050d' 2050", 0);
     put_vocabulary(wide);
     expect_error(QUIRE_E_LIMIT, "line 257 has 2061 bytes, at most 2048");
 }
 
-static void no_memory(void **state)
+/* Texts of roles with escapes are found up to 64 bytes, others at any length. */
+static void long_roles(void **state)
 {
     (void)state;
+    char more[400], config[400];
+    snprintf(more, sizeof more, "257 '%063d\\n' 64\n258 '%064d\\n' 65\n259 '%070d' 70\n", 0, 0, 0);
+    put_vocabulary(more);
+    static const struct {
+        int zeros;
+        const char *end;
+        int64_t id;
+    } cases[] = { { 63, "\\n", 257 }, { 64, "\\n", QUIRE_TOKEN_NONE }, { 70, "", 259 } };
+    for (size_t i = 0; i < LEN(cases); i++) {
+        snprintf(config, sizeof config, "{\"bos_token\": \"%0*d%s\"}", cases[i].zeros, 0,
+                 cases[i].end);
+        put_config(config);
+        struct quire_tokenizer *t = open_path(folder);
+        assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_BOS) == cases[i].id);
+        quire_tokenizer_close(t);
+    }
+}
+
+/* Token 0 ends texts beside as many ids as a file may list. */
+static void most_eos_ids(void **state)
+{
+    (void)state;
+    char generation[400] = "{\"eos_token_id\":[257";
     put_vocabulary("257 'ab' 2\n");
     put_config("{\"added_tokens_decoder\": {\"0\": {\"content\": \"<end>\"}}}");
-    fail_every_allocation(QUIRE_OK);
+    for (int i = 1; i < QR_MAX_EOG; i++)
+        strcat(generation, ",66");
+    strcat(generation, "]}");
+    put_file("generation_config.json", generation);
+    struct quire_tokenizer *t = open_path(folder);
+    assert_true(quire_tokenizer_special(t, QUIRE_SPECIAL_EOS) == 257);
+    assert_true(quire_tokenizer_is_eog(t, 257) && quire_tokenizer_is_eog(t, 66));
+    assert_true(quire_tokenizer_is_eog(t, 0));
+    quire_tokenizer_close(t);
+    strcpy(strchr(generation, ']'), ",66]}");
+    put_file("generation_config.json", generation);
+    expect_error(QUIRE_E_LIMIT, "more than 32 ids in eos_token_id");
+    assert_int_equal(unlink(path_of("generation_config.json")), 0);
+}
+
+/* With some number of long tokens the text of token 0 needs another chunk of the arena. */
+static void no_memory(void **state)
+{
+    enum { TEXT = 1000, N_LONG = 16 };
+    (void)state;
+    static char config[TEXT + 100], more[N_LONG * (TEXT + 20)];
+    snprintf(config, sizeof config, "{\"added_tokens_decoder\": {\"0\": {\"content\": \"%0*d\"}}}",
+             TEXT, 0);
+    put_config(config);
+    for (int i = 0; i < N_LONG; i++) {
+        snprintf(more + strlen(more), TEXT + 20, "%d '%0*d' %d\n", MORE + i, TEXT - 50, i,
+                 TEXT - 50);
+        put_vocabulary(more);
+        fail_every_allocation(QUIRE_OK);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(literals),
-        cmocka_unit_test(roles),
-        cmocka_unit_test(bad_lines),
-        cmocka_unit_test(no_memory),
+        cmocka_unit_test(literals),   cmocka_unit_test(roles),        cmocka_unit_test(bad_lines),
+        cmocka_unit_test(long_roles), cmocka_unit_test(most_eos_ids), cmocka_unit_test(no_memory),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }
