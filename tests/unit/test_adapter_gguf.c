@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_adapter_gguf.c - GGUF adapters made from PEFT folders give their bits, on models of either
- * format, also for stacks of experts. */
+ * format, also for stacks of experts; families whose formats have different weights. */
+#include "model/arch/arch.h"
+#include "model/load/adapter_build.h"
 #include "test_adapter_world.h"
 #include <math.h>
 
@@ -134,8 +136,27 @@ static void experts(void **state)
     }
 }
 
+/* Families whose GGUF files have other weights than their folders. */
+static void scaled_families(void **state)
+{
+    static const char *const scaled[] = { "falcon_h1", "plamo", "talkie", "rwkv6" },
+                             *const equal[] = { "llama", "mamba2", "rwkv7", "rwkv6qwen2" };
+    (void)state;
+    for (size_t i = 0; i < sizeof scaled / sizeof *scaled; i++) {
+        const struct qr_arch *arch = qr_arch_by_name(scaled[i]);
+        assert_non_null(arch);
+        assert_true(qr_adapter_scales_differ(arch));
+    }
+    for (size_t i = 0; i < sizeof equal / sizeof *equal; i++) {
+        const struct qr_arch *arch = qr_arch_by_name(equal[i]);
+        assert_non_null(arch);
+        assert_false(qr_adapter_scales_differ(arch));
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(formats), cmocka_unit_test(experts) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(formats), cmocka_unit_test(experts),
+                                        cmocka_unit_test(scaled_families) };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_adapter_shapes.c - tensors of adapters with every wrong name, type and shape, in both
- * formats; modules with two names, stacks of experts, models without RoPE. */
+ * formats; modules with two names, stacks of experts, models without RoPE or of another format. */
 #include "model/load/tensor_names.h"
 #include "test_adapter.h"
 #include "test_raw_folder.h"
@@ -82,6 +82,7 @@ static const struct peft pefts[] = {
       0 },
     /* rows of the parameters of 4 experts */
     { "mixtral", true, { A(EXPERTS, 16, 64), B(EXPERTS, 192, 16) }, QUIRE_OK, NULL, 8 },
+    { "mixtral", true, { A(EXPERTS, 16, 96), B(EXPERTS, 64, 16) }, QUIRE_OK, NULL, 4 },
     { "mixtral",
       true,
       { A(EXPERTS, 3, 64), B(EXPERTS, 192, 3) },
@@ -379,13 +380,107 @@ static void gguf_memory(void **state)
     assert_status(QUIRE_OK, quire_model_close(m));
 }
 
+/* ---- Formats of adapter and model that differ */
+
+/* Fingerprint of an update as PEFT with distinct values; experts 0: of the matrix of a module, else
+ * of those of the experts of a layer. */
+static uint64_t peft_fingerprint(const char *model, const char *module, uint64_t in, uint64_t out,
+                                 uint64_t experts)
+{
+    static struct raw_folder f;
+    struct quire_adapter_info info;
+    const uint64_t rank = experts ? 4 * experts : 4;
+    char name[120];
+    for (int b = 0; b < 2; b++) {
+        snprintf(name, sizeof name, P "%s.lora_%c.weight", module, b ? 'B' : 'A');
+        struct raw *t =
+            raw_add(&f, name, "F32", 2, (const uint64_t[]){ b ? out : rank, b ? rank : in });
+        for (size_t i = 0; i < t->bytes / sizeof(float); i++)
+            ((float *)(void *)t->data)[i] = (float)i;
+    }
+    write_peft(&f, experts > 0);
+    struct quire_model *m = open_base(model);
+    struct quire_adapter *a = open_adapter(m, dir);
+    quire_adapter_info_init(&info, sizeof info);
+    assert_status(QUIRE_OK, quire_adapter_get_info(a, &info));
+    assert_status(QUIRE_OK, quire_adapter_close(a));
+    assert_status(QUIRE_OK, quire_model_close(m));
+    return info.fingerprint;
+}
+
+/* Rows of queries change their order where the formats have different kinds of RoPE. */
+static void peft_on_gguf(void **state)
+{
+    static const struct {
+        const char *folder, *file, *module;
+        bool permuted;
+    } cases[] = {
+        { "llama", "gguf/llama-f32.gguf", Q, true },
+        { "qwen2", "gguf/qwen2-bf16.gguf", Q, false },
+        { "gpt2", "gguf/gpt2-bf16.gguf", "transformer.h.0.attn.c_proj", false },
+    };
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint64_t folder = peft_fingerprint(cases[i].folder, cases[i].module, 64, 64, 0),
+                       file = peft_fingerprint(cases[i].file, cases[i].module, 64, 64, 0);
+        assert_int_equal(folder != file, cases[i].permuted);
+    }
+}
+
+/* The module of all experts in the checkpoint and in memory: the same slices of its parameters. */
+static void names_of_experts(void **state)
+{
+    static const uint64_t sizes[][2] = { { 64, 192 }, { 96, 64 } };
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int i = 0; i < 2; i++)
+        assert_true(peft_fingerprint("mixtral", EXPERTS, sizes[i][0], sizes[i][1], 4) ==
+                    peft_fingerprint("mixtral", "model.layers.0.block_sparse_moe.experts",
+                                     sizes[i][0], sizes[i][1], 4));
+}
+
+/* GGUF adapters of a family without an architecture of its own name that of a relative. */
+static void gguf_of_relatives(void **state)
+{
+    static const struct {
+        const char *arch;
+        quire_status status;
+        const char *text;
+    } cases[] = {
+        { "llama", QUIRE_OK, NULL },
+        { "gpt2", QUIRE_OK, NULL },
+        { "foo", QUIRE_E_MISMATCH, "general.architecture is \"foo\", the model is of family mis" },
+    };
+    const struct pair o = { "blk.0.attn_output.weight.lora_a",
+                            "blk.0.attn_output.weight.lora_b",
+                            0,
+                            2,
+                            2,
+                            { 128, 4 },
+                            { 4, 64 },
+                            1 };
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_model *m = open_base("mistral");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct image image = make_gguf(cases[i].arch, USUAL, &o);
+        expect_modules(m, &image, cases[i].status, cases[i].text, 1);
+        drop(&image);
+    }
+    assert_status(QUIRE_OK, quire_model_close(m));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(peft_tensors),
-        cmocka_unit_test(long_names),
-        cmocka_unit_test(gguf_tensors),
-        cmocka_unit_test(gguf_memory),
+        cmocka_unit_test(peft_tensors),      cmocka_unit_test(long_names),
+        cmocka_unit_test(gguf_tensors),      cmocka_unit_test(gguf_memory),
+        cmocka_unit_test(peft_on_gguf),      cmocka_unit_test(names_of_experts),
+        cmocka_unit_test(gguf_of_relatives),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -6,6 +6,7 @@
 #include "model/load/low_rank.h"
 #include "model/load/unit_rows.h"
 #include "model/load/weights.h"
+#include "model/load/weights_read.h"
 #include "test_raw_folder.h"
 #include <math.h>
 #include <quire/model.h>
@@ -269,12 +270,41 @@ static void unit_rows(void **state)
     assert_non_null(strstr(err.msg, "output has type Q8_0"));
 }
 
+/* The same for the LM head of a file. */
+static void unit_head(void **state)
+{
+    static const char *const files[] = { "llama-f32", "llama-q8_0" };
+    (void)state;
+    if (!need_shared())
+        skip();
+    for (int i = 0; i < 2; i++) {
+        char path[4200];
+        struct quire_error err = QUIRE_ERROR_INIT;
+        struct qr_weights *w;
+        struct qr_weight head;
+        float row[64];
+        double sum = 0;
+        const struct qr_weights_params p = { .path = path };
+        snprintf(path, sizeof path, "%s/goldens/gguf/%s.gguf", shared_dir(), files[i]);
+        assert_status(QUIRE_OK, qr_weights_open(&p, &w, &err));
+        w->config.unit_head = true;
+        assert_true(qr_weights_find(w, QR_W_OUTPUT, 0, &head));
+        assert_true(head.row_bytes <= sizeof row);
+        const quire_status s = qr_weights_read_rows(w, &head, 3, 1, row, &err);
+        assert_int_equal(s, i ? QUIRE_E_UNSUPPORTED : QUIRE_OK);
+        for (int k = 0; !i && k < 64; k++)
+            sum += (double)row[k] * (double)row[k];
+        assert_true(i ? strstr(err.msg, "output has type Q8_0") != NULL : fabs(sum - 1) < 1e-6);
+        qr_weights_close(w);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(low_rank_updates), cmocka_unit_test(unit_rows),
         cmocka_unit_test(kv_scales),        cmocka_unit_test(experts),
-        cmocka_unit_test(encoder_scales),
+        cmocka_unit_test(encoder_scales),   cmocka_unit_test(unit_head),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -9,6 +9,10 @@ static const struct qr_quantization_config gptq_v2_config = { .method = QR_QUANT
                                                               .bits = 4,
                                                               .group = GROUP };
 
+static const struct qr_quantization_config mixed_awq_config = {
+    .method = QR_QUANTIZATION_AWQ, .bits = 4, .group = 128, .mixed = true
+};
+
 /* ---- Faults */
 
 struct fault {
@@ -89,6 +93,8 @@ static const struct fault faults[] = {
       "groups of 16 columns are not supported" },
     MISS(awq_config, make_awq, "m.scales"),
     MISS(awq_config, make_awq, "m.qzeros"),
+    MISS(mixed_awq_config, make_awq, "m.scales"),
+    MISS(mixed_awq_config, make_awq, "m.qzeros"),
     WRONG_SHAPE(awq_config, make_awq, "m.qzeros", 4, 1, "m.qzeros has 2 dimensions"),
     WRONG_SHAPE(awq_config, make_awq, "m.scales", ROWS, 2, "m.scales has 2 dimensions"),
     WRONG_SHAPE(awq_config, make_awq, "m.qweight", COLS * 2, 0, "m.qweight is no matrix"),
@@ -148,6 +154,8 @@ static const struct fault faults[] = {
                 "not a finite positive number"),
     MISS(compressed_config, make_packed_nvfp4, "m.weight_global_scale"),
     MISS(compressed_config, make_packed_nvfp4, "m.weight_scale"),
+    WRONG_SHAPE(compressed_config, make_packed_nvfp4, "m.weight_scale", ROWS, 3,
+                "m.weight_scale has 2 dimensions"),
     WRONG_BYTES(compressed_config, make_packed_nvfp4, "m.weight_global_scale", 0, 0, "4444",
                 "m.weight_global_scale is not a finite positive number"),
     WRONG_BYTES(compressed_config, make_packed_nvfp4, "m.weight_global_scale", 0, 0x7f800000,

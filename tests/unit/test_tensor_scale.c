@@ -2,11 +2,14 @@
 /* test_tensor_scale.c - matrices with a scale of their own: products, single rows, and the scales
  * of GGUF files. */
 #include "base/team.h"
+#include "format/gguf.h"
 #include "kernels/dispatch.h"
 #include "linear/dequantize.h"
 #include "linear/linear.h"
+#include "model/load/gguf_scales.h"
 #include "model/load/weights.h"
 #include "model/load/weights_read.h"
+#include "test_dir.h"
 #include "test_gguf.h"
 #include <math.h>
 
@@ -244,6 +247,7 @@ static void files_have_scales(void **state)
 
 static void bad_scales(void **state)
 {
+    static char longest[200];
     (void)state;
     static const struct {
         struct extra extra;
@@ -279,7 +283,10 @@ static void bad_scales(void **state)
           QUIRE_E_UNSUPPORTED,
           "does not belong" },
         { { ".scale", QR_WEIGHT_F32, 1, { 1 }, { 1 } }, QUIRE_E_UNSUPPORTED, "does not belong" },
+        { { longest, QR_WEIGHT_F32, 1, { 1 }, { 1 } }, QUIRE_E_UNSUPPORTED, "does not belong" },
     };
+    memset(longest, 'x', sizeof longest - sizeof ".scale");
+    strcpy(longest + sizeof longest - sizeof ".scale", ".scale");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct quire_error err = QUIRE_ERROR_INIT;
         struct qr_weights *w;
@@ -309,6 +316,57 @@ static void memory_can_fail(void **state)
     drop(&m);
 }
 
+/* Room for the list of tensors with scales, but not for a scale. */
+static void no_room_for_values(void **state)
+{
+    (void)state;
+    enum { CHUNK = 4096, HEADER = 32, LIST = 13 * sizeof(struct qr_tensor_scales) };
+    struct image m = make_model(scales, 1);
+    struct qr_gguf *g;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    assert_status(QUIRE_OK, qr_gguf_open_memory(m.data, m.size, NULL, NULL, &g, &err));
+    assert_int_equal(qr_gguf_tensor_count(g), 13);
+    for (size_t room = 0; room <= LIST + 16; room += 16) {
+        struct qr_weights w = { .gguf = g };
+        uint8_t used[13] = { 0 };
+        qr_arena_init(&w.lists, NULL, CHUNK);
+        assert_non_null(qr_arena_alloc(&w.lists, CHUNK - HEADER - room, 1));
+        assert_status(room > LIST ? QUIRE_OK : QUIRE_E_NOMEM, qr_gguf_scales_bind(&w, used, &err));
+        assert_int_equal(used[12], room > LIST);
+        if (room <= LIST)
+            assert_string_equal(err.msg, room < LIST ? "no memory for the scales of 13 tensors"
+                                                     : "no memory for blk.0.attn_q.scale");
+        qr_arena_free(&w.lists);
+    }
+    qr_gguf_close(g);
+    drop(&m);
+}
+
+/* A file that ends before a scale when it is read. */
+static void short_file(void **state)
+{
+    (void)state;
+    char path[96];
+    struct image m = make_model(scales, 1);
+    struct qr_gguf *g;
+    struct quire_error err = QUIRE_ERROR_INIT;
+    uint8_t used[13] = { 0 };
+    snprintf(path, sizeof path, "%s/scale.gguf", dir);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(m.data, 1, m.size, file), m.size);
+    assert_int_equal(fclose(file), 0);
+    drop(&m);
+    assert_status(QUIRE_OK, qr_gguf_open(path, NULL, NULL, &g, &err));
+    struct qr_weights w = { .gguf = g };
+    qr_arena_init(&w.lists, NULL, 0);
+    assert_int_equal(truncate(path, (off_t)qr_gguf_tensor(g, 12)->offset), 0);
+    assert_status(QUIRE_E_IO, qr_gguf_scales_bind(&w, used, &err));
+    assert_int_equal(used[12], 0);
+    qr_arena_free(&w.lists);
+    qr_gguf_close(g);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +375,8 @@ int main(void)
         cmocka_unit_test(files_have_scales),
         cmocka_unit_test(bad_scales),
         cmocka_unit_test(memory_can_fail),
+        cmocka_unit_test(no_room_for_values),
+        cmocka_unit_test(short_file),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

@@ -3,6 +3,7 @@
  * configuration requires has a shape, and a stack has members. */
 #include "model/load/role_kind.h"
 #include "model/load/role_presence.h"
+#include "model/load/role_presence_global.h"
 #include "model/load/weight_roles.h"
 #include "test_config.h"
 #include "test_hf.h"
@@ -104,6 +105,36 @@ static void presence(void **state)
     }
 }
 
+/* The LM head must be there unless the embeddings are tied or the model has another use. */
+static void lm_head(void **state)
+{
+    (void)state;
+    static const struct {
+        bool tied;
+        enum qr_model_kind kind;
+        enum qr_class_head class_head;
+        uint32_t n_features, n_outputs; /* of a head of multi-token prediction */
+        enum qr_presence want;
+    } cases[] = {
+        { false, QR_MODEL_DECODER, QR_CLASS_NONE, 0, 0, QR_REQUIRED },
+        { true, QR_MODEL_DECODER, QR_CLASS_NONE, 0, 0, QR_OPTIONAL },
+        { false, QR_MODEL_ENCODER, QR_CLASS_NONE, 0, 0, QR_OPTIONAL },
+        { false, QR_MODEL_DECODER, QR_CLASS_PLAIN, 0, 0, QR_OPTIONAL },
+        { false, QR_MODEL_DECODER, QR_CLASS_NONE, 3, 0, QR_OPTIONAL },
+        { true, QR_MODEL_DECODER, QR_CLASS_NONE, 3, 32, QR_REQUIRED },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct qr_model_config c = { .tied_embeddings = cases[i].tied,
+                                           .kind = cases[i].kind,
+                                           .class_head = cases[i].class_head,
+                                           .mtp = { .n_features = cases[i].n_features,
+                                                    .n_outputs = cases[i].n_outputs } };
+        assert_int_equal(qr_global_role_presence(&c, QR_W_OUTPUT), cases[i].want);
+        assert_int_equal(qr_global_role_presence(&c, QR_W_TOKEN_EMBD),
+                         cases[i].n_features ? QR_OPTIONAL : QR_REQUIRED);
+    }
+}
+
 static void names(void **state)
 {
     (void)state;
@@ -116,6 +147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(reference_models),
                                         cmocka_unit_test(published_models),
-                                        cmocka_unit_test(presence), cmocka_unit_test(names) };
+                                        cmocka_unit_test(presence), cmocka_unit_test(lm_head),
+                                        cmocka_unit_test(names) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,8 +28,7 @@ static quire_status read_folder(struct qr_adapter_build *b, const char *text, si
     const struct qr_arch *arch = m->weights->arch;
     const struct qr_unknown_policy policy = { flags & QUIRE_ADAPTER_ALLOW_UNKNOWN, b->logger };
     struct qr_peft_config config;
-    b->permute =
-        !m->weights->dir && arch->hf_rope && arch->gguf_rope && arch->hf_rope != arch->gguf_rope;
+    b->permute = !m->weights->dir && arch->hf_rope && arch->hf_rope != arch->gguf_rope;
     b->retile = !m->weights->dir && m->config->recurrent.tiled_heads;
     if (!m->weights->dir && qr_adapter_scales_differ(arch))
         return qr_adapter_refuse_scaled(arch->name, err);

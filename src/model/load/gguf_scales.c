@@ -21,7 +21,7 @@ static bool find_weight(const struct qr_gguf *g, const char *name, const char *e
     if (n <= m || strcmp(name + n - m, ending) != 0)
         return false;
     const int size = snprintf(other, sizeof other, "%.*s.weight", (int)(n - m), name);
-    return size > 0 && size < WEIGHT_NAME_MAX && qr_gguf_find_tensor(g, other, weight) &&
+    return size < WEIGHT_NAME_MAX && qr_gguf_find_tensor(g, other, weight) &&
            qr_gguf_tensor(g, *weight)->type == QR_WEIGHT_NVFP4;
 }
 

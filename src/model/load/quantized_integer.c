@@ -6,14 +6,14 @@
 
 /* ---- GPTQ and AWQ: words, scales [groups][rows] */
 
-/* Bits of a code: those of the configuration, or what the row of zero points says. */
+/* Bits of a code of GPTQ: those of the configuration, or what the row of zero points says. */
 static quire_status bits_of(struct qr_quantized_build *b, const struct qr_safetensor *qweight,
                             unsigned *bits)
 {
     const struct qr_quantization_config *q = &b->w->config.quantization;
     const struct qr_safetensor *zeros;
     *bits = q->bits;
-    if (!q->mixed || q->method == QR_QUANTIZATION_AWQ)
+    if (!q->mixed)
         return QUIRE_OK;
     QR_TRY(qr_quantized_need(b, ".qzeros", QR_DTYPE_BIT(I32), &b->out->zeros, &zeros));
     const uint64_t rows = qweight->n_dims == 2 ? qweight->shape[1] : 0,

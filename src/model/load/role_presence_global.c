@@ -42,8 +42,6 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
         return required_if(c->embedding_size != 0);
     case QR_W_EMBD_PROJ_BIAS:
         return c->embedding_size ? QR_OPTIONAL : QR_ABSENT;
-    case QR_W_TOKEN_EMBD: /* else that of the model */
-        return c->mtp.n_features ? QR_OPTIONAL : QR_REQUIRED;
     case QR_W_MTP_POST:
         return required_if(c->mtp.kind == QR_MTP_SHARED_KV);
     case QR_W_MTP_CENTROIDS:
@@ -75,7 +73,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
         return encoder || c->head_dense ? QR_OPTIONAL : QR_ABSENT;
     case QR_W_POOLER_BIAS:
         return encoder ? QR_OPTIONAL : QR_ABSENT;
+    case QR_W_TOKEN_EMBD: /* else that of the model */
     default:
-        return QR_REQUIRED;
+        return c->mtp.n_features ? QR_OPTIONAL : QR_REQUIRED;
     }
 }
