@@ -164,6 +164,7 @@ static void transposed(void **state)
     raw_config(&f, "{", "{\"quantization_config\":{\"quant_method\":\"fp8\"},");
     expect_weights(QUIRE_OK, NULL);
     raw_set(&f, H "c_proj.weight", "F8_E4M3", SHAPE(64, 64));
+    expect_weights(QUIRE_E_FORMAT, "c_proj.weight_scale is missing");
     raw_add(&f, H "c_proj.weight_scale_inv", "F32", SHAPE(1));
     expect_weights(QUIRE_OK, NULL);
     raw_set(&f, H "c_attn.weight", "F8_E4M3", SHAPE(64, 192));
