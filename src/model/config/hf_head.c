@@ -178,7 +178,7 @@ static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_
     struct qr_mtp_config *mtp = &h->cfg->mtp;
     struct qr_hf_source own = *outer;
     const char *key = "target_layer_ids";
-    bool has, non_causal, from_anchor;
+    bool has, has_own = false, non_causal, from_anchor;
     mtp->kind = QR_MTP_BLOCK;
     h->cfg->tied_embeddings = false;
     QR_TRY(read_vocabulary(h, outer));
@@ -193,14 +193,15 @@ static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_
         own.root = qr_hf_json(outer, "dflash_config");
         if (!qr_json_is_object(own.root))
             return qr_hf_missing(outer, "dflash_config");
-        if (!has)
-            QR_TRY(qr_hf_u32(&own, "block_size", &mtp->block_size));
+        QR_TRY(qr_hf_u32_opt(&own, "block_size", &mtp->block_size, &has_own));
         const struct qr_json *causal = qr_hf_json(&own, "causal");
         if (qr_json_is_bool(causal))
             mtp->full_causal = mtp->window_causal = qr_json_is_true(causal);
     } else {
         key = "aux_hidden_state_layer_ids";
     }
+    if (!has && !has_own)
+        return qr_hf_missing(outer, "block_size");
     QR_TRY(qr_hf_u32(&own, "mask_token_id", &mtp->mask_token));
     return read_layer_list(outer, qr_hf_json(&own, key), key, 1, 1, QR_MTP_MAX_FEATURES);
 }
