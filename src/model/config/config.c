@@ -162,7 +162,7 @@ void qr_model_config_set_ropes(struct qr_model_config *cfg, const struct qr_arch
 
 void qr_model_config_rope_dense_lead(struct qr_model_config *cfg)
 {
-    for (uint32_t i = 0; cfg->n_rope && i < cfg->n_layers && !cfg->layers[i].moe; i++)
+    for (uint32_t i = 0; i < cfg->n_layers && !cfg->layers[i].moe; i++)
         if (cfg->layers[i].rope == QR_LAYER_NO_ROPE)
             cfg->layers[i].rope = 0;
 }

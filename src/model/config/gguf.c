@@ -33,8 +33,7 @@ static quire_status read_vocab_size(const struct qr_gguf_source *s)
     if (!qr_gguf_source_has(s, "vocab_size") &&
         (qr_gguf_find_tensor(s->g, "token_embd.weight", &i) ||
          qr_gguf_find_tensor(s->g, "output.weight", &i))) {
-        const uint64_t rows = qr_gguf_tensor(s->g, i)->dims[1];
-        s->cfg->vocab_size = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
+        s->cfg->vocab_size = qr_gguf_source_dim(s, i, 1);
         return QUIRE_OK;
     }
     return qr_gguf_source_u32(s, "vocab_size", &s->cfg->vocab_size);
@@ -244,9 +243,9 @@ static void read_classifier(const struct qr_gguf_source *s)
     if (!qr_gguf_find_tensor(s->g, "cls.output.weight", &tensor) ||
         (!decoder && !qr_gguf_source_has_role(s, QR_W_CLASS_OUT, 0)))
         return;
-    const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
+    const uint32_t rows = qr_gguf_source_dim(s, tensor, 1);
     s->cfg->class_yes_no = decoder && rows == 2 && has_yes_no(s);
-    s->cfg->n_labels = rows > UINT32_MAX ? UINT32_MAX : s->cfg->class_yes_no ? 1 : (uint32_t)rows;
+    s->cfg->n_labels = s->cfg->class_yes_no ? 1 : rows;
     s->cfg->class_head =
         qr_gguf_source_has_role(s, QR_W_CLASS_DENSE, 0) ? QR_CLASS_DENSE : QR_CLASS_PLAIN;
     if (s->arch->hf_class_head == QR_CLASS_MASKED) {
@@ -285,10 +284,8 @@ static quire_status read_encoder(const struct qr_gguf_source *s)
     QR_TRY(read_pooling(s));
     QR_TRY(read_dense(s));
     read_classifier(s);
-    if (cfg->kind == QR_MODEL_ENCODER && qr_gguf_find_tensor(s->g, "token_types.weight", &tensor)) {
-        const uint64_t rows = qr_gguf_tensor(s->g, tensor)->dims[1];
-        cfg->n_token_types = rows > UINT32_MAX ? UINT32_MAX : (uint32_t)rows;
-    }
+    if (cfg->kind == QR_MODEL_ENCODER && qr_gguf_find_tensor(s->g, "token_types.weight", &tensor))
+        cfg->n_token_types = qr_gguf_source_dim(s, tensor, 1);
     if (s->arch->relative_bias) {
         cfg->relative_distance = DEFAULT_DISTANCE;
         QR_TRY(qr_gguf_source_u32(s, "attention.relative_buckets_count", &cfg->relative_buckets));

@@ -18,8 +18,8 @@ static quire_status read_layers(const struct qr_gguf_source *s, const char *key,
     struct qr_gguf_array list;
     size_t order;
     if (qr_gguf_find_tensor(s->g, "d2t", &order)) {
-        const uint64_t n = qr_gguf_tensor(s->g, order)->dims[0];
-        mtp->n_outputs = n == s->cfg->vocab_size ? 0 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+        const uint32_t n = qr_gguf_source_dim(s, order, 0);
+        mtp->n_outputs = n == s->cfg->vocab_size ? 0 : n;
     }
     qr_gguf_source_key(s, key, name);
     QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));

@@ -77,6 +77,12 @@ float qr_gguf_source_default(const struct qr_gguf_source *s, const char *key)
     return 0;
 }
 
+uint32_t qr_gguf_source_dim(const struct qr_gguf_source *s, size_t tensor, int d)
+{
+    const uint64_t n = qr_gguf_tensor(s->g, tensor)->dims[d];
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
 bool qr_gguf_source_has_role(const struct qr_gguf_source *s, enum qr_weight_role role,
                              uint32_t layer)
 {

@@ -46,6 +46,9 @@ bool qr_gguf_source_per_layer(const struct qr_gguf_source *s, uint64_t n);
 quire_status qr_gguf_source_layer_u32(const struct qr_gguf_source *s, const char *key,
                                       uint32_t layer, uint32_t dflt, uint32_t *out);
 
+/* Elements of dimension d of a tensor; UINT32_MAX, which no limit allows, where there are more. */
+uint32_t qr_gguf_source_dim(const struct qr_gguf_source *s, size_t tensor, int d);
+
 /* Whether the file has a tensor of that role in that layer. */
 bool qr_gguf_source_has_role(const struct qr_gguf_source *s, enum qr_weight_role role,
                              uint32_t layer);

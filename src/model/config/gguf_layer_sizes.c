@@ -34,8 +34,7 @@ static quire_status tensor_size(const struct qr_gguf_source *s, const char *name
     size_t tensor;
     if (!qr_gguf_find_tensor(s->g, name, &tensor))
         return qr_fail(s->err, QUIRE_E_FORMAT, "tensor %s is missing", name);
-    const uint64_t n = qr_gguf_tensor(s->g, tensor)->dims[d];
-    *out = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
+    *out = qr_gguf_source_dim(s, tensor, d);
     return QUIRE_OK;
 }
 

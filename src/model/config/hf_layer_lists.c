@@ -19,6 +19,7 @@ static quire_status check_list(const struct qr_hf_source *h, const char *key,
                                const struct qr_json *list)
 {
     bool ok;
+    /* GCOVR_EXCL_BR_LINE: qr_hf_read_windows has read the number of heads. */
     QR_TRY(qr_hf_is_per_layer(h, list, &ok));
     return ok ? QUIRE_OK
               : qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", key,
