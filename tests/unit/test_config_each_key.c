@@ -154,6 +154,11 @@ static void test_each_key(void **state)
     assert_true(n.named > 3 * (n.refused / 4));
 }
 
+#define HEAD                                                                                       \
+    "\"vocab_size\":320,\"hidden_size\":64,\"intermediate_size\":160,\"num_attention_heads\":4,"   \
+    "\"num_key_value_heads\":2"
+#define WKV "\"vocab_size\":320,\"hidden_size\":128,\"num_hidden_layers\":3,\"head_dim\":64"
+
 /* Options that no model of the reference data has. */
 static const char *const texts[] = {
     MODEL("bert", ",\"architectures\":[1,\"BertForSequenceClassification\"],\"num_labels\":1,"
@@ -171,11 +176,62 @@ static const char *const texts[] = {
     MODEL("llama", ",\"rope_parameters\":{\"rope_theta\":10000,\"rope_type\":\"dynamic\","
                    "\"factor\":2,\"original_max_position_embeddings\":64},"
                    "\"_name_or_path\":\"a\\\"b\""),
+    "{\"model_type\":\"rwkv6\"," WKV ",\"attention_hidden_size\":128,\"intermediate_size\":448,"
+    "\"head_size_divisor\":8}",
+    "{\"model_type\":\"rwkv7\"," WKV
+    ",\"num_heads\":2,\"intermediate_size\":512,\"decay_low_rank_dim\""
+    ":32,\"a_low_rank_dim\":32,\"v_low_rank_dim\":32,\"gate_low_rank_dim\":64}",
+    MODEL("cohere2_moe", ",\"num_experts\":4,\"num_experts_per_tok\":2,\"num_shared_experts\":1,"
+                         "\"shared_expert_combination_strategy\":\"sum\",\"layer_types\":[\"full_"
+                         "attention\",\"full_attention\",\"full_attention\",\"sliding_attention\"],"
+                         "\"sliding_window\":8,\"first_k_dense_replace\":4,\"prefix_dense_sliding_"
+                         "window_pattern\":1,\"prefix_dense_intermediate_size\":96"),
+    MODEL("cohere2_moe",
+          ",\"num_experts\":4,\"num_experts_per_tok\":2,\"num_shared_experts\":1,"
+          "\"shared_expert_combination_strategy\":\"average\",\"layer_types\":[\"full_"
+          "attention\",\"full_attention\",\"full_attention\",\"sliding_attention\"],"
+          "\"sliding_window\":8,\"first_k_dense_replace\":1,\"prefix_dense_sliding_"
+          "window_pattern\":1,\"prefix_dense_intermediate_size\":96"),
+    "{\"model_type\":\"openelm\",\"vocab_size\":320,\"model_dim\":64,\"head_dim\":16,"
+    "\"num_transformer_layers\":3,\"max_context_length\":256,\"num_query_heads\":[2,4,4],"
+    "\"num_kv_heads\":[1,2,4],\"ffn_multipliers\":[0.1,1.3,2.0],\"ffn_dim_divisor\":16}",
+    MODEL("llama",
+          ",\"quantization_config\":{\"quant_method\":\"auto-round\",\"bits\":4,"
+          "\"group_size\":32,\"packing_format\":\"auto_round:auto_gptq\",\"extra_config\":{"
+          "\"a\":{\"bits\":8,\"sym\":true,\"rotation\":false}}}"),
+    MODEL("llama", ",\"quantization_config\":{\"quant_method\":\"compressed-tensors\","
+                   "\"config_groups\":{\"group_0\":{\"weights\":{\"num_bits\":8}}}}"),
     "{\"model_type\":\"nemotron_h\",\"vocab_size\":320,\"hidden_size\":64,"
     "\"intermediate_size\":160,\"num_attention_heads\":4,\"num_key_value_heads\":4,"
     "\"head_dim\":16,\"mamba_num_heads\":4,\"mamba_head_dim\":16,\"n_groups\":2,"
     "\"ssm_state_size\":8,\"conv_kernel\":4,\"time_step_limit\":[0.0,Infinity],"
     "\"hybrid_override_pattern\":\"M*-M\"}",
+};
+
+/* Heads of multi-token prediction in files of their own, in the styles of their publishers and of
+ * the Speculators library. */
+static const char *const heads[] = {
+    "{\"architectures\":[\"LlamaForCausalLMEagle3\"],\"model_type\":\"llama\",\"num_hidden_layers\""
+    ":1,\"draft_vocab_size\":100,\"norm_before_residual\":true,\"target_hidden_size\":128," HEAD
+    ",\"eagle_config\":{\"use_aux_hidden_state\":true,\"eagle_aux_hidden_state_layer_ids\":"
+    "[1,2,3]}}",
+    "{\"architectures\":[1],\"speculators_model_type\":\"eagle3\",\"transformer_layer_config\":{"
+    "\"model_type\":\"llama\",\"num_hidden_layers\":1," HEAD "},\"draft_vocab_size\":320,"
+    "\"eagle_aux_hidden_state_layer_ids\":[1,2,3],\"norm_before_fc\":true,\"norm_output\":true}",
+    "{\"architectures\":[1,\"Draft\",\"DFlashDraftModel\"],\"model_type\":\"qwen3\","
+    "\"num_hidden_layers\":2," HEAD ",\"block_size\":8,\"dflash_config\":{\"causal\":false,"
+    "\"mask_token_id\":7,\"target_layer_ids\":[0,1]}}",
+    "{\"architectures\":[\"DFlashDraftModel\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"
+    "2," HEAD ",\"dflash_config\":{\"block_size\":8,\"mask_token_id\":7,\"target_layer_ids\":[0]}}",
+    "{\"speculators_model_type\":\"dflash\",\"transformer_layer_config\":{\"model_type\":\"qwen3\","
+    "\"num_hidden_layers\":2," HEAD "},\"aux_hidden_state_layer_ids\":[0,3],\"block_size\":8,"
+    "\"mask_token_id\":7,\"draft_vocab_size\":100,\"target_hidden_size\":128,"
+    "\"sample_from_anchor\":false,\"sliding_window_non_causal\":true}",
+    "{\"model_type\":\"gemma4_assistant\",\"backbone_hidden_size\":128,\"use_ordered_embeddings\":"
+    "true,\"num_centroids\":10,\"centroid_intermediate_top_k\":2,\"text_config\":{\"model_type\":"
+    "\"gemma4_text\"," SIZES ",\"num_kv_shared_layers\":4,\"hidden_size_per_layer_input\":0,"
+    "\"layer_types\":[\"sliding_attention\",\"sliding_attention\",\"sliding_attention\","
+    "\"full_attention\"],\"sliding_window\":8}}",
 };
 
 static void check_text(const char *text, struct tally *n)
@@ -195,6 +251,8 @@ static void test_other_options(void **state)
     char json[8192];
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
         check_text(texts[i], &n);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        check_text(heads[i], &n);
     for (size_t i = 0; i < sizeof published / sizeof *published; i++) {
         snprintf(json, sizeof json, "{\"model_type\":\"%s\"," SIZES "%s}", published[i].type,
                  published[i].keys);
@@ -209,9 +267,39 @@ static void test_other_options(void **state)
     assert_true(n.named > 3 * (n.refused / 4));
 }
 
+#define EAGLE(layers, list)                                                                        \
+    "{\"speculators_model_type\":\"eagle3\",\"transformer_layer_config\":{\"model_type\":"         \
+    "\"llama\","                                                                                   \
+    "\"num_hidden_layers\":" layers "," HEAD "},\"eagle_aux_hidden_state_layer_ids\":" list "}"
+#define DFLASH(more)                                                                               \
+    "{\"speculators_model_type\":\"dflash\",\"transformer_layer_config\":{\"model_type\":"         \
+    "\"qwen3\","                                                                                   \
+    "\"num_hidden_layers\":2," HEAD "},\"mask_token_id\":7" more "}"
+#define FIVE "1,2,3,4,5,"
+
+static void test_heads(void **state)
+{
+    (void)state;
+    struct qr_model_config c = good(EAGLE("1", "[]"));
+    assert_true(c.mtp.n_features == 3 && c.mtp.feature_layers[0] == QR_MTP_DEFAULT_LAYER);
+    qr_model_config_free(&c);
+    c = good(
+        DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[" FIVE FIVE FIVE "1048575]"));
+    assert_true(c.mtp.n_features == 16 && c.mtp.feature_layers[15] == 1048576);
+    qr_model_config_free(&c);
+    bad(EAGLE("2", "[1,2,3]"), QUIRE_E_UNSUPPORTED, "num_hidden_layers is 2");
+    bad(EAGLE("1", "[1,2]"), QUIRE_E_UNSUPPORTED, "layer_ids must list 3 numbers of layers");
+    bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[" FIVE FIVE FIVE "1,2]"),
+        QUIRE_E_UNSUPPORTED, "layer_ids must list 1 to 16 numbers of layers");
+    bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[1048576]"), QUIRE_E_UNSUPPORTED,
+        "layer_ids must list 1 to 16 numbers of layers");
+    bad(DFLASH(",\"aux_hidden_state_layer_ids\":[1]"), QUIRE_E_FORMAT, "block_size is missing");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_each_key),
-                                        cmocka_unit_test(test_other_options) };
+                                        cmocka_unit_test(test_other_options),
+                                        cmocka_unit_test(test_heads) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

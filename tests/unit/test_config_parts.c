@@ -3,6 +3,7 @@
  * tables of n-grams, heads of multi-token prediction, a YaRN range without width, and allocations
  * that fail. */
 #include "model/arch/arch.h"
+#include "model/config/gguf_keys.h"
 #include "model/config/hf_stacks.h"
 #include "model/config/mtp.h"
 #include "model/config/ngram_tables.h"
@@ -134,9 +135,9 @@ static void test_ngram_tables(void **state)
 
 /* ---- Heads of multi-token prediction */
 
-static quire_status select_head(const char *family, bool gguf, const char *mixers, uint32_t n_heads,
-                                struct qr_layer_config layers[4], struct qr_model_config *c,
-                                struct quire_error *err)
+/* Layers with attention ('a', 'w': with a window) and recurrent ones ('r'). */
+static void set_up(const char *family, const char *mixers, uint32_t n_heads,
+                   struct qr_layer_config layers[4], struct qr_model_config *c)
 {
     *c = (struct qr_model_config){ .n_layers = (uint32_t)strlen(mixers),
                                    .n_mtp_layers = n_heads,
@@ -152,6 +153,13 @@ static quire_status select_head(const char *family, bool gguf, const char *mixer
             .kv_source = i,
             .no_ffn = true
         };
+}
+
+static quire_status select_head(const char *family, bool gguf, const char *mixers, uint32_t n_heads,
+                                struct qr_layer_config layers[4], struct qr_model_config *c,
+                                struct quire_error *err)
+{
+    set_up(family, mixers, n_heads, layers, c);
     return qr_model_config_select_mtp(c, qr_arch_by_name(family), gguf, err);
 }
 
@@ -207,6 +215,27 @@ static void test_mtp_heads(void **state)
     qr_arena_free(&c.memory);
     assert_status(QUIRE_E_UNSUPPORTED, select_head("step3p5", true, "aa", 3, layers, &c, &err));
     assert_string_equal(err.msg, "family step3p5: no layer has attention alone and a window");
+    struct fail_alloc f;
+    fail_alloc_init(&f, 1, true);
+    set_up("step3p5", "aw", 3, layers, &c);
+    qr_arena_init(&c.memory, &f.hooks, 0);
+    assert_status(QUIRE_E_NOMEM,
+                  qr_model_config_select_mtp(&c, qr_arch_by_name("step3p5"), false, &err));
+    assert_string_equal(err.msg, "no memory for 3 heads");
+    qr_arena_free(&c.memory);
+}
+
+/* ---- Defaults */
+
+static void test_defaults(void **state)
+{
+    (void)state;
+    const struct qr_arch without = { 0 };
+    struct qr_gguf_source s = { .arch = &without };
+    assert_true(qr_gguf_source_default(&s, "final_logit_softcapping") == 0);
+    s.arch = &qr_arch_gemma2;
+    assert_true(qr_gguf_source_default(&s, "final_logit_softcapping") == 30);
+    assert_true(qr_gguf_source_default(&s, "final") == 0);
 }
 
 /* ---- RoPE */
@@ -232,9 +261,12 @@ static void test_yarn_without_range(void **state)
 
 /* ---- Allocations that fail */
 
-/* Reads the file with each allocation failing in turn; *n: how many of the failures say `text`. */
-static void count_failures(const char *text_of_file, const char *text, unsigned *n)
+/* Reads the files with each allocation failing in turn; *n: how many of the failures say `text`.
+ * generation: NULL, or generation_config.json. */
+static void count_failures(const char *text_of_file, const char *generation, const char *text,
+                           unsigned *n)
 {
+    const size_t n_generation = generation ? strlen(generation) : 0;
     char *json = last_keys_win(text_of_file);
     *n = 0;
     for (size_t at = 1;; at++) {
@@ -242,8 +274,8 @@ static void count_failures(const char *text_of_file, const char *text, unsigned 
         struct quire_error err = QUIRE_ERROR_INIT;
         struct fail_alloc f;
         fail_alloc_init(&f, at, false);
-        const quire_status s =
-            qr_model_config_from_hf(json, strlen(json), NULL, 0, NULL, &f.hooks, &c, &err);
+        const quire_status s = qr_model_config_from_hf(json, strlen(json), generation, n_generation,
+                                                       NULL, &f.hooks, &c, &err);
         qr_model_config_free(&c);
         assert_int_equal(f.live_count, 0);
         if (f.calls < at) {
@@ -268,9 +300,15 @@ static void test_memory(void **state)
     count_failures(MODEL("llama", MANY ",\"rope_scaling\":{\"rope_type\":\"longrope\",\"factor\":2,"
                                        "\"short_factor\":[1,1,1,1,1,1,1,1],"
                                        "\"long_factor\":[1,1,1,1,1,1,1,1]}"),
-                   "no memory for short_factor", &n);
+                   NULL, "no memory for short_factor", &n);
     assert_int_equal(n, 1);
-    count_failures(MODEL("gemma4_text", MANY ",\"hidden_size_per_layer_input\":0"),
+    count_failures(MODEL("llama", MANY), "{\"suppress_tokens\":[1,2,3,4,5,6,7,8]}",
+                   "no memory for suppress_tokens", &n);
+    assert_int_equal(n, 1);
+    count_failures(MODEL("nanbeige", ",\"num_loops\":200,\"head_dim\":32"), NULL,
+                   "no memory for 800 layers", &n);
+    assert_int_equal(n, 1);
+    count_failures(MODEL("gemma4_text", MANY ",\"hidden_size_per_layer_input\":0"), NULL,
                    "no memory for 256 RoPE factors", &n);
     assert_int_equal(n, 1);
     memset(name, 'a', LONG);
@@ -278,7 +316,7 @@ static void test_memory(void **state)
              MODEL("llama", MANY ",\"quantization_config\":{\"quant_method\":\"fp8\","
                                  "\"modules_to_not_convert\":[\"%s\",\"b\"]}"),
              name);
-    count_failures(json, "no memory for a list of 2 modules", &n);
+    count_failures(json, NULL, "no memory for a list of 2 modules", &n);
     assert_int_equal(n, 3); /* the list and each name: the long one fills a chunk of its own */
 }
 
@@ -288,7 +326,7 @@ int main(void)
         cmocka_unit_test(test_wider_windows), cmocka_unit_test(test_unlike_ropes),
         cmocka_unit_test(test_ngram_tables),  cmocka_unit_test(test_mtp),
         cmocka_unit_test(test_mtp_heads),     cmocka_unit_test(test_yarn_without_range),
-        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_memory),        cmocka_unit_test(test_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

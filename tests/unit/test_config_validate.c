@@ -219,6 +219,8 @@ static void test_shared_keys(void **state)
     c.layers[2].kv_source = 0;
     c.layers[3].kv_source = 2; /* which has none of its own */
     REFUSED(c, QUIRE_E_FORMAT, "layer 3 cannot use the keys and values of layer 2");
+    c.layers[3].kv_source = QR_KV_OF_BASE; /* which heads may use */
+    REFUSED(c, QUIRE_E_FORMAT, "layer 3 cannot use");
     qr_model_config_free(&c);
 }
 
@@ -354,6 +356,9 @@ static void test_refused(void **state)
     (void)state;
     bad(MODEL("roberta", ",\"pad_token_id\":1,\"max_position_embeddings\":1"), QUIRE_E_FORMAT,
         "pad_token_id 1 leaves no position of 1");
+    bad(MODEL("qwen3_moe", ",\"num_hidden_layers\":1,\"num_experts\":8,\"moe_every_n_layers\":2,"
+                           "\"num_experts_per_tok\":2"),
+        QUIRE_E_FORMAT, "moe_every_n_layers is 2, so that no layer has the 8 experts");
     bad(MODEL("bamba", ",\"hybrid_override_pattern\":\"M-M*\""), QUIRE_E_UNSUPPORTED,
         "layer 1 has no mixer");
     bad(MODEL("bamba", ",\"hybrid_override_pattern\":\"ME**\""), QUIRE_E_UNSUPPORTED,

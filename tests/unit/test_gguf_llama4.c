@@ -29,7 +29,7 @@ static quire_status read_llama4(const struct entry *extra, size_t n_extra, const
     for (unsigned i = 0; i < 4; i++) {
         snprintf(names[i], sizeof names[i], "blk.%u.%s.weight", i,
                  layers[i] == 'e' ? "ffn_gate_inp" : "ffn_gate");
-        tensors[i] = (struct entry_tensor){ names[i], 8, 1 };
+        tensors[i] = (struct entry_tensor){ names[i], 8, 1, 0 };
     }
     return make_with_tensors("llama4", keys, n, tensors, 4, c, err);
 }

@@ -8,11 +8,22 @@
 
 struct entry {
     const char *key;
-    uint32_t type; /* U32, F32, BOOL, STRING, ARRAY (of U32), BOOL_ARRAY, F32_ARRAY, NO_KEY */
+    uint32_t type; /* U32, F32, BOOL, STRING, ARRAY (of U32), NO_KEY, or one of those below */
     double value;
-    const char *text; /* arrays: one digit per element */
+    const char *text; /* arrays: one digit per element; TEXT_ARRAY: "first,second" */
 };
-enum { BOOL_ARRAY = 100, F32_ARRAY, NO_KEY = 255 };
+enum { BOOL_ARRAY = 100, F32_ARRAY, TEXT_ARRAY, NO_KEY = 255 };
+
+static inline void put_texts(struct image *m, const struct entry *e)
+{
+    char texts[64];
+    const size_t first = strcspn(e->text, ",");
+    assert_true(e->text[first] && first < sizeof texts);
+    snprintf(texts, sizeof texts, "%.*s", (int)first, e->text);
+    put_kv_array(m, e->key, QR_GGUF_STRING, 2);
+    put_str(m, texts);
+    put_str(m, e->text + first + 1);
+}
 
 static inline void put_entry(struct image *m, const struct entry *e)
 {
@@ -25,6 +36,8 @@ static inline void put_entry(struct image *m, const struct entry *e)
     else if (e->type == QR_GGUF_BOOL) {
         put_key(m, e->key, QR_GGUF_BOOL);
         put_u8(m, e->value != 0);
+    } else if (e->type == TEXT_ARRAY) {
+        put_texts(m, e);
     } else {
         const bool bools = e->type == BOOL_ARRAY, floats = e->type == F32_ARRAY;
         put_kv_array(m, e->key,
@@ -42,19 +55,36 @@ static inline void put_entry(struct image *m, const struct entry *e)
     }
 }
 
-/* Tensor of n f32 values that are all `value`. */
+/* Tensor of f32 values that are all `value`: n of them, or a matrix [rows][n]. */
 struct entry_tensor {
     const char *name;
     uint64_t n;
     float value;
+    uint64_t rows; /* 0: a vector */
 };
 
-/* A model of 4 layers of the given family. Entries of `extra` replace or add keys; NO_KEY removes
- * one. */
-static inline quire_status make_with_tensors(const char *arch, const struct entry *extra,
-                                             size_t n_extra, const struct entry_tensor *tensors,
-                                             size_t n_tensors, struct qr_model_config *cfg,
-                                             struct quire_error *err)
+static inline void put_tensors(struct image *m, const struct entry_tensor *tensors,
+                               size_t n_tensors)
+{
+    uint64_t offset = 0;
+    for (size_t i = 0; i < n_tensors; i++) {
+        const uint64_t dims[] = { tensors[i].n, tensors[i].rows };
+        put_tensor(m, tensors[i].name, 0, tensors[i].rows ? 2 : 1, dims, offset);
+        offset +=
+            (tensors[i].n * (tensors[i].rows + !tensors[i].rows) * sizeof(float) + 31) / 32 * 32;
+    }
+    for (size_t i = 0; i < n_tensors; i++) {
+        pad_to(m, 32);
+        for (uint64_t k = 0; k < tensors[i].n * (tensors[i].rows + !tensors[i].rows); k++)
+            put(m, &tensors[i].value, sizeof(float));
+    }
+    pad_to(m, 32);
+}
+
+/* The file of a model of 4 layers of the given family. Entries of `extra` replace or add keys;
+ * NO_KEY removes one. */
+static inline void put_model(struct image *m, const char *arch, const struct entry *extra,
+                             size_t n_extra, const struct entry_tensor *tensors, size_t n_tensors)
 {
     char keys[8][128];
     static const struct {
@@ -64,7 +94,7 @@ static inline quire_status make_with_tensors(const char *arch, const struct entr
                  { "context_length", 512 }, { "feed_forward_length", 160 },
                  { "vocab_size", 320 },     { "attention.head_count", 4 } };
     enum { N_BASE = sizeof base / sizeof *base };
-    struct entry all[N_BASE + 2 + 8];
+    struct entry all[N_BASE + 2 + 16];
     size_t n = 0;
     all[n++] = (struct entry){ "general.architecture", QR_GGUF_STRING, 0, arch };
     for (size_t i = 0; i < N_BASE; i++) {
@@ -80,27 +110,25 @@ static inline quire_status make_with_tensors(const char *arch, const struct entr
         all[at] = extra[i];
         n = at == n ? n + 1 : n;
     }
-    struct image m;
     uint64_t count = 0;
     for (size_t i = 0; i < n; i++)
         count += all[i].type != NO_KEY;
-    put_head(&m, 3, n_tensors, count);
+    put_head(m, 3, n_tensors, count);
     for (size_t i = 0; i < n; i++)
         if (all[i].type != NO_KEY)
-            put_entry(&m, &all[i]);
-    uint64_t offset = 0;
-    for (size_t i = 0; i < n_tensors; i++) {
-        put_tensor(&m, tensors[i].name, 0, 1, &tensors[i].n, offset);
-        offset += (tensors[i].n * sizeof(float) + 31) / 32 * 32;
-    }
-    for (size_t i = 0; i < n_tensors; i++) {
-        pad_to(&m, 32);
-        for (uint64_t k = 0; k < tensors[i].n; k++)
-            put(&m, &tensors[i].value, sizeof(float));
-    }
-    pad_to(&m, 32);
+            put_entry(m, &all[i]);
+    put_tensors(m, tensors, n_tensors);
+}
+
+static inline quire_status make_with_tensors(const char *arch, const struct entry *extra,
+                                             size_t n_extra, const struct entry_tensor *tensors,
+                                             size_t n_tensors, struct qr_model_config *cfg,
+                                             struct quire_error *err)
+{
+    struct image m;
     struct qr_gguf *g;
     struct fail_alloc f;
+    put_model(&m, arch, extra, n_extra, tensors, n_tensors);
     fail_alloc_init(&f, 0, false);
     assert_status(QUIRE_OK, qr_gguf_open_memory(m.data, m.size, NULL, NULL, &g, err));
     quire_status s = qr_model_config_from_gguf(g, NULL, &f.hooks, cfg, err);

@@ -9,9 +9,9 @@ enum { MAX_KEYS = 8 };
 static quire_status read_experts(const char *arch, const struct entry *extra, size_t n_extra,
                                  struct qr_model_config *c, struct quire_error *err)
 {
-    static const struct entry_tensor tensors[] = { { "blk.1.ffn_gate_inp.weight", 8, 1 },
-                                                   { "blk.2.ffn_gate_inp.weight", 8, 1 },
-                                                   { "blk.3.ffn_gate_inp.weight", 8, 1 } };
+    static const struct entry_tensor tensors[] = { { "blk.1.ffn_gate_inp.weight", 8, 1, 0 },
+                                                   { "blk.2.ffn_gate_inp.weight", 8, 1, 0 },
+                                                   { "blk.3.ffn_gate_inp.weight", 8, 1, 0 } };
     char count[64], used[64];
     struct entry keys[MAX_KEYS] = { { count, QR_GGUF_U32, 8, NULL },
                                     { used, QR_GGUF_U32, 2, NULL } };

@@ -115,7 +115,7 @@ static void test_no_heads(void **state)
         { "kimi-linear.kda.head_dim", QR_GGUF_U32, 16, NULL },
         { "kimi-linear.ssm.conv_kernel", QR_GGUF_U32, 4, NULL },
     };
-    static const struct entry_tensor tensor = { "blk.0.ssm_conv1d_v.weight", 8, 1 };
+    static const struct entry_tensor tensor = { "blk.0.ssm_conv1d_v.weight", 8, 1, 0 };
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_FORMAT, make_with_tensors("kimi-linear", keys, 7, &tensor, 1, &c, &err));
@@ -210,7 +210,7 @@ static void test_factors(void **state)
     static const char *const names[] = { "rope_factors_long.weight", "rope_factors_short.weight",
                                          "rope_freqs.weight" };
     for (size_t i = 0; i < 3; i++) {
-        const struct entry_tensor tensor = { names[i], 3, 1 };
+        const struct entry_tensor tensor = { names[i], 3, 1, 0 };
         struct qr_model_config c;
         struct quire_error err = QUIRE_ERROR_INIT;
         assert_status(QUIRE_E_FORMAT,
@@ -220,7 +220,7 @@ static void test_factors(void **state)
     }
     /* more of them than a configuration may have */
     static const struct entry dim = { "llama.rope.dimension_count", QR_GGUF_U32, 600000, NULL };
-    static const struct entry_tensor tensor = { "rope_freqs.weight", 300000, 1 };
+    static const struct entry_tensor tensor = { "rope_freqs.weight", 300000, 1, 0 };
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
     assert_status(QUIRE_E_NOMEM, make_with_tensors("llama", &dim, 1, &tensor, 1, &c, &err));
@@ -240,10 +240,10 @@ static void test_scale(void **state)
         { "mamba.ssm.time_step_rank", QR_GGUF_U32, 4, NULL },
     };
     static const struct entry_tensor tensors[] = {
-        { "blk.0.ssm_conv1d.weight", 512, 0 },
-        { "blk.1.ssm_conv1d.weight", 512, 0 },
-        { "blk.2.ssm_conv1d.weight", 512, 0 },
-        { "blk.3.ssm_conv1d.weight", 512, 0 },
+        { "blk.0.ssm_conv1d.weight", 512, 0, 0 },
+        { "blk.1.ssm_conv1d.weight", 512, 0, 0 },
+        { "blk.2.ssm_conv1d.weight", 512, 0, 0 },
+        { "blk.3.ssm_conv1d.weight", 512, 0, 0 },
     };
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
@@ -260,7 +260,7 @@ static void test_norms(void **state)
     (void)state;
     static const struct entry eps = { "stablelm.attention.layer_norm_epsilon", QR_GGUF_F32, 1e-5,
                                       NULL };
-    static const struct entry_tensor tensor = { "blk.0.attn_q_norm.weight", 64, 1 };
+    static const struct entry_tensor tensor = { "blk.0.attn_q_norm.weight", 64, 1, 0 };
     for (size_t n = 0; n < 2; n++) {
         struct qr_model_config c;
         struct quire_error err = QUIRE_ERROR_INIT;

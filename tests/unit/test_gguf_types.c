@@ -239,11 +239,11 @@ static quire_status with_tensors(const struct entry *extra, size_t n_extra,
 static void test_rope_tensors(void **state)
 {
     (void)state;
-    const struct entry_tensor both[] = { { "rope_factors_long.weight", 8, 4 },
-                                         { "rope_factors_short.weight", 8, 2 },
-                                         { "rope_freqs.weight", 8, 3 } };
-    const struct entry_tensor wrong[] = { { "rope_factors_long.weight", 7, 4 } };
-    const struct entry_tensor infinite[] = { { "rope_freqs.weight", 8, INFINITY } };
+    const struct entry_tensor both[] = { { "rope_factors_long.weight", 8, 4, 0 },
+                                         { "rope_factors_short.weight", 8, 2, 0 },
+                                         { "rope_freqs.weight", 8, 3, 0 } };
+    const struct entry_tensor wrong[] = { { "rope_factors_long.weight", 7, 4, 0 } };
+    const struct entry_tensor infinite[] = { { "rope_freqs.weight", 8, INFINITY, 0 } };
     const struct entry original[] = {
         { "phi3.rope.scaling.original_context_length", QR_GGUF_U32, 128, NULL },
     };
@@ -289,7 +289,7 @@ static struct qr_model_config with(const char *arch, const struct entry *extra, 
     struct qr_model_config c;
     struct quire_error err = QUIRE_ERROR_INIT;
     for (size_t i = 0; i < n_tensors; i++)
-        t[i] = (struct entry_tensor){ tensors[i], 64, 1 };
+        t[i] = (struct entry_tensor){ tensors[i], 64, 1, 0 };
     const quire_status s = make_with_tensors(arch, extra, n_extra, t, n_tensors, &c, &err);
     if (s != QUIRE_OK)
         print_error("%s: %s\n", arch, err.msg);

@@ -51,7 +51,7 @@ static quire_status read_layers(const char *arch, const struct entry *keys,
         for (int part = 0; part < 3; part++)
             if (strchr(with[part], layers[i])) {
                 snprintf(names[n_tensors], sizeof names[0], "blk.%u.%s.weight", i, parts[part]);
-                tensors[n_tensors] = (struct entry_tensor){ names[n_tensors], 8, 1 };
+                tensors[n_tensors] = (struct entry_tensor){ names[n_tensors], 8, 1, 0 };
                 n_tensors++;
             }
     return make_with_tensors(arch, all, n, tensors, n_tensors, c, err);
@@ -159,8 +159,8 @@ static quire_status read_bamba(uint32_t dim, const struct entry *extra, struct q
         { "granitehybrid.ssm.group_count", QR_GGUF_U32, 1, NULL },
         { "granitehybrid.rope.scaling.finetuned", QR_GGUF_BOOL, 1, NULL },
     };
-    static const struct entry_tensor tensors[] = { { "blk.0.ssm_conv1d.weight", 8, 1 },
-                                                   { "blk.0.ffn_up.weight", 8, 1 } };
+    static const struct entry_tensor tensors[] = { { "blk.0.ssm_conv1d.weight", 8, 1, 0 },
+                                                   { "blk.0.ffn_up.weight", 8, 1, 0 } };
     if (extra)
         keys[N_BAMBA] = *extra;
     return make_with_tensors("granitehybrid", keys, N_BAMBA + !!extra, tensors, 2, c, err);
