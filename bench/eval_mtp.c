@@ -185,8 +185,49 @@ static quire_status compare(struct tally *t, const struct head *h, const struct 
     return s;
 }
 
+/* Rows of a block that predict a token. */
+static uint32_t predicting_rows(const struct head *h)
+{
+    return h->info.mtp_block_size - !h->info.mtp_from_anchor;
+}
+
+/* Adds the biases of the Markov head to the rows of a block that predict a token: those of the most
+ * likely tokens of the reference, behind token `first`. Compares confidences with
+ * mtp_confidence.<n>. */
+static quire_status add_markov(struct tally *t, const struct head *h, int32_t first, float *logits,
+                               const float *states, const struct tensor *want,
+                               const struct tensor_file *golden, uint32_t n,
+                               struct quire_error *err)
+{
+    const size_t vocab = h->info.vocab_size, width = h->info.mtp_state_size;
+    float confidence[BLOCK];
+    struct tensor reference;
+    int32_t token = first;
+    quire_status s = QUIRE_OK;
+    for (uint32_t i = 0; s == QUIRE_OK && i < predicting_rows(h); i++) {
+        float *row = logits + i * vocab;
+        const float *state = states + i * width, *of = (const float *)want->data + i * vocab;
+        const struct quire_markov_args args = { .struct_size = sizeof args,
+                                                .n = 1,
+                                                .previous = &token,
+                                                .logits = &row,
+                                                .hidden = &state,
+                                                .confidence = h->info.mtp_confidence
+                                                                  ? confidence + i
+                                                                  : NULL };
+        s = quire_context_markov(h->context, &args, err);
+        token = 0;
+        for (size_t j = 1; j < vocab; j++)
+            token = of[j] > of[token] ? (int32_t)j : token;
+    }
+    if (s == QUIRE_OK && tensor_file_get(golden, "F32", &reference, "mtp_confidence.%u", n) &&
+        reference.n == predicting_rows(h))
+        tally_values(t, confidence, reference.data, reference.n);
+    return s;
+}
+
 /* The same for a block drafter: context rows of n - 1 tokens, and the block behind them, which
- * begins with the last token: mtp_logits.<n> has the rows of its mask tokens. */
+ * begins with the last token: mtp_logits.<n> has the rows that predict a token. */
 static quire_status compare_block(struct tally *t, const struct head *h,
                                   const struct head_rows *rows, uint32_t chunk,
                                   const struct tensor_file *golden, uint32_t n,
@@ -211,8 +252,13 @@ static quire_status compare_block(struct tally *t, const struct head *h,
             tokens[i] = h->info.mtp_mask_token;
         s = run(h, &block, 0, err);
     }
-    if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "mtp_logits.%u", n))
-        tally_logits(t, logits + n * vocab, want.data, size - 1, vocab);
+    const size_t first = n - h->info.mtp_from_anchor;
+    if (s == QUIRE_OK && tensor_file_get(golden, "F32", &want, "mtp_logits.%u", n)) {
+        if (h->info.mtp_markov_rank)
+            s = add_markov(t, h, tokens[n - 1], logits + first * vocab,
+                           states + first * h->info.mtp_state_size, &want, golden, n, err);
+        tally_logits(t, logits + first * vocab, want.data, predicting_rows(h), vocab);
+    }
     free(tokens);
     free(logits);
     free(states);
@@ -223,7 +269,7 @@ static quire_status compare_block(struct tally *t, const struct head *h,
 static quire_status check_shape(const struct head *h, const struct tensor *want, uint32_t n,
                                 struct quire_error *err)
 {
-    const uint32_t rows = h->info.mtp_block_size ? h->info.mtp_block_size - 1 : n - 1;
+    const uint32_t rows = h->info.mtp_block_size ? predicting_rows(h) : n - 1;
     if (want->n_dims == 2 && want->dims[0] == rows && want->dims[1] == h->info.vocab_size)
         return QUIRE_OK;
     snprintf(err->msg, sizeof err->msg, "mtp_logits.%u does not match the head", n);

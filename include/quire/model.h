@@ -119,12 +119,14 @@ struct quire_model_params {
      *    which the model has computed.
      *  - EAGLE-3: path or data are its own files. It reads the features of the model at token t
      *    (quire_model_info.n_mtp_features).
-     *  - DFlash, a block drafter: path or data are its own files. It has steps of two kinds. With
-     *    previous_hidden, row t is the features at token t, of which keys and values are stored;
-     *    token_ids may be NULL, there is no output. Without, the rows of a sequence are a block
-     *    behind these (quire_model_info.mtp_block_size): the last token, whose features are not
-     *    known yet, and mask tokens, which predict the tokens in their own places. The keys and
-     *    values of the block are stored, too, and overwritten once its features are known.
+     *  - DFlash and DSpark, block drafters: path or data are their own files. Their steps are of
+     *    two kinds. With previous_hidden, row t is the features at token t, of which keys and
+     *    values are stored; token_ids may be NULL, there is no output. Without, the rows of a
+     *    sequence are a block behind these (quire_model_info.mtp_block_size): the last token, whose
+     *    features are not known yet, and mask tokens, which predict the tokens in their own places;
+     *    with mtp_from_anchor all rows predict the tokens behind. The keys and values of the block
+     *    are stored, too, and overwritten once its features are known. Drafters with a Markov head
+     *    (mtp_markov_rank): quire/markov_head.h.
      *  QUIRE_E_UNSUPPORTED: the model has no head; QUIRE_E_MISMATCH: the files are of another model
      */
     struct quire_model *mtp_of;
@@ -227,11 +229,11 @@ struct quire_model_info {
     uint32_t mtp_shares_kv;
     /** elements of a row of last_hidden of a head, and of own_hidden; 0 in models */
     uint32_t mtp_state_size;
-    /** of a head with features (EAGLE-3, DFlash), and of several heads: a row of previous_hidden is
+    /** of a head with features (EAGLE-3, DFlash, DSpark), and of several heads: a row of previous_hidden is
      *  the inputs of these layers of its model, quire_forward_args.features; 0: none */
     uint32_t n_mtp_features;
     uint32_t mtp_feature_layers[16];
-    /** of a block drafter (DFlash): rows of a block, the token of all but the first one (else -1);
+    /** of a block drafter: rows of a block, the token of all but the first one (else -1);
      *  0: the model is none */
     uint32_t mtp_block_size;
     int32_t mtp_mask_token;
@@ -240,6 +242,14 @@ struct quire_model_info {
     uint32_t n_mtp_heads;
     /** 1: heads behind the first read the last_hidden of the head before them, else 0 */
     uint32_t mtp_chained;
+    /** of a block drafter. 1: each row of a block predicts the token behind its own place, the
+     *  first one, too; 0: each row but the first one that in its own place */
+    uint32_t mtp_from_anchor;
+    /** rank of its Markov head (DSpark); 0: it has none */
+    uint32_t mtp_markov_rank;
+    /** 1: the Markov head estimates the confidence in drafted tokens, else 0 */
+    uint32_t mtp_confidence;
+    uint32_t reserved; /**< 0 */
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,

@@ -18,6 +18,7 @@
 #include <quire/event_callback.h>
 #include <quire/grammar.h>
 #include <quire/kv_cache.h>
+#include <quire/markov_head.h>
 #include <quire/mla.h>
 #include <quire/model.h>
 #include <quire/onednn.h>

@@ -50,9 +50,14 @@ static uint32_t choose_depth(const struct qr_request *r, const struct qr_draft_c
 static struct qr_draft_costs costs_of(const struct quire_engine *e, uint32_t draft_class)
 {
     struct qr_draft_costs costs = e->draft_costs;
-    const bool block = e->draft_model && e->draft_model->block_size;
-    if (draft_class == QR_DRAFT_MODEL_CLASS)
-        *(block ? &costs.block_seconds : &costs.draft_seconds) = e->model_draft_seconds;
+    if (draft_class != QR_DRAFT_MODEL_CLASS)
+        return costs;
+    if (e->draft_model->block_size) {
+        costs.block_seconds = e->model_draft_seconds;
+        costs.draft_seconds = e->markov_seconds;
+    } else {
+        costs.draft_seconds = e->model_draft_seconds;
+    }
     return costs;
 }
 
@@ -123,6 +128,8 @@ uint32_t qr_draft_prepare(struct quire_engine *e, uint32_t budget)
         n_decoding += qr_task_decodes(e->scheduler.running[i]);
     qr_step_cost_of_rows(&e->step_cost, n_decoding, &e->draft_costs);
     e->model_draft_seconds = qr_draft_model_seconds(e, n_decoding);
+    e->markov_seconds =
+        e->draft_model ? qr_step_cost_estimate(&e->draft_model->markov_cost, n_decoding) : 0;
     uint32_t most = e->info.max_step_tokens - n_decoding;
     most = most < e->info.max_draft_tokens ? most : e->info.max_draft_tokens;
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {

@@ -4,13 +4,18 @@
  *
  * The sequences, and the rows that make keys and values of what the model computed, are those of
  * draft_mtp.h. Behind them comes the block of each request that drafts: its last token, of which
- * the model has computed nothing yet, and a mask token for each token to draft. */
+ * the model has computed nothing yet, and a mask token for each token to draft, or with from_anchor
+ * for each but the first one. With a Markov head the tokens of a block are drawn one after another:
+ * the logits of the next one depend on it. */
 #ifndef QR_ENGINE_DRAFT_BLOCK_H
 #define QR_ENGINE_DRAFT_BLOCK_H
 #include "engine/draft_model.h"
 
 /* Largest number of tokens that a request with n tokens of the drafter's sequence can draft. */
 uint32_t qr_draft_block_room(const struct qr_draft_model *d, uint32_t n);
+
+/* Rows of the block that drafts so many tokens. */
+uint32_t qr_draft_block_rows(const struct qr_draft_model *d, uint32_t n_tokens);
 
 /* Makes the next pass that of the blocks. Their slots are reserved. */
 void qr_draft_block_plan(struct quire_engine *e);

@@ -39,6 +39,8 @@ struct qr_draft_model {
     uint32_t feature_layers[16];
     uint32_t block_size;               /* of a block drafter (draft_block.h), else 0 */
     int32_t masks[QR_DRAFT_MAX_DEPTH]; /* its mask token, repeated */
+    bool from_anchor, markov;          /* mtp_from_anchor, mtp_markov_rank */
+    struct qr_step_cost markov_cost;   /* of a call of the Markov head, by rows */
     float *step_hidden;                /* [max_step_tokens][input_size] of the model's last step */
     float *hidden_in;                  /* [rows of a pass][the larger size] of a pass */
     float *hidden_out;                 /* [rows of a pass][state_size] of the same */

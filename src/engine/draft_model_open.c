@@ -166,6 +166,8 @@ static quire_status check_head(struct quire_engine *e, const struct quire_engine
     d->chained = info->mtp_chained;
     memcpy(d->feature_layers, info->mtp_feature_layers, sizeof d->feature_layers);
     d->block_size = info->mtp_block_size;
+    d->from_anchor = info->mtp_from_anchor;
+    d->markov = info->mtp_markov_rank != 0;
     for (uint32_t i = 0; i < QR_DRAFT_MAX_DEPTH; i++)
         d->masks[i] = info->mtp_mask_token;
     d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);

@@ -186,8 +186,10 @@ static void plan(struct quire_engine *e, struct qr_request *r, uint32_t end)
     const uint32_t first = r->mtp_base + t->n_computed, n = end - first;
     if (end - r->mtp_base != t->n_tokens)
         r->n_model_draft = 0;
-    const uint32_t block = d->block_size ? 2 : 0; /* a block has the last tokens at both ends */
-    const uint32_t ahead = r->n_model_draft ? r->n_model_draft - 1 + block : 0;
+    const bool block = d->block_size != 0;
+    const uint32_t ahead = block              ? qr_draft_block_rows(d, r->n_model_draft)
+                           : r->n_model_draft ? r->n_model_draft - 1
+                                              : 0;
     if (end - r->mtp_base + ahead > d->memory.max_tokens ||
         qr_sequence_reserve(&d->memory, t->sequence, n + ahead, NULL) != QUIRE_OK) {
         qr_mtp_end_full(e, r);
@@ -332,8 +334,8 @@ static void run_blocks(struct quire_engine *e)
     qr_draft_block_plan(e);
     const double begin = qr_clock_now();
     if (d->scheduler.n_step && run_pass(e, false) == QUIRE_OK) {
-        qr_draft_block_add_tokens(e);
         qr_step_cost_record(&d->step_cost, d->batch.n_seqs, qr_clock_now() - begin);
+        qr_draft_block_add_tokens(e);
     }
     qr_draft_block_end(e);
 }

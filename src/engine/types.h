@@ -256,6 +256,7 @@ struct quire_engine {
     quire_request_id callback_id; /* protected by `lock`: whose callback runs; 0 = none */
     struct qr_draft_model *draft_model; /* NULL = none */
     double model_draft_seconds;         /* of a pass of the draft model, in the current step */
+    double markov_seconds; /* of a token of a block drafter's Markov head; 0: it has none */
     struct qr_request *first_ready, *last_ready; /* answers with an event */
     uint64_t n_ready;                            /* that were ever added to the list */
     struct qr_grammar_cache grammars;

@@ -49,10 +49,11 @@ static uint64_t lookup_bytes(const struct quire_model *m)
 {
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD],
                            *encoder = m->global.mat[QR_W_ENC_TOKEN_EMBD],
-                           *per_layer = m->global.mat[QR_W_PLE_EMBD];
+                           *per_layer = m->global.mat[QR_W_PLE_EMBD],
+                           *markov = m->global.mat[QR_W_MTP_MARKOV_IN];
     const bool is_head = !m->config->no_lm_head && table == qr_model_head(m);
     uint64_t bytes = (table && !is_head ? table->bytes : 0) + (encoder ? encoder->bytes : 0) +
-                     (per_layer ? per_layer->bytes : 0);
+                     (per_layer ? per_layer->bytes : 0) + (markov ? markov->bytes : 0);
     for (uint32_t i = 0; i < m->config->n_layers; i++)
         for (uint32_t p = 0; m->config->layers[i].ngram && p < m->config->ngram.n_parts; p++)
             bytes += m->layers[i].experts[QR_W_NGRAM_EMBD][p]->bytes;
@@ -160,6 +161,9 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
                        : c->mtp.heads ? c->n_layers
                                       : 1,
         .mtp_chained = c->mtp.heads == QR_MTP_HEADS_CHAINED,
+        .mtp_from_anchor = c->mtp.from_anchor,
+        .mtp_markov_rank = c->mtp.markov_rank,
+        .mtp_confidence = model->global.vec[QR_W_MTP_CONFIDENCE] != NULL,
     };
     memcpy(facts.mtp_feature_layers, model->feature_layers, sizeof model->feature_layers);
     qr_struct_write(info, &facts, sizeof facts);

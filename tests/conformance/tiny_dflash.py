@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""DFlash drafters as tiny random models: layers that attend to keys and values made of the residual stream of a model,
-and to a block of the last token and mask tokens.
+"""DFlash and DSpark drafters as tiny random models: layers that attend to keys and values made of the residual stream of
+a model, and to a block of the last token and mask tokens, whose logits a Markov head may change.
 
-Writes a Llama, a Granite that scales its embeddings, and drafters with and without embeddings and a vocabulary of their own
-and windows, as folders of both styles and as GGUF files, computes the logits of all in double precision with the standard
+Writes a Llama, a Granite that scales its embeddings, and drafters with and without embeddings and a vocabulary of their own,
+windows, and a Markov head, as folders of all styles and as GGUF files, computes the logits of all in double precision with the standard
 library alone, and checks them with quire-eval, as well as what is refused.
 
 usage: tiny_dflash.py QUIRE_EVAL
@@ -23,7 +23,7 @@ import tiny_models as tiny
 from tiny_eagle3 import DRAFT_VOCAB, EPS, GGUF_I64, HEAD, KV_HEADS, LAYERS, PROMPTS, THETA, VOCAB, Base, Net, norm, rotate
 from tiny_models import GGUF_ARRAY, GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32, add, pack_f32
 
-N_LAYERS, WINDOW, MASK, BLOCK = 3, 6, 77, 5
+N_LAYERS, WINDOW, MASK, BLOCK, RANK = 3, 6, 77, 5, 12
 
 
 class Scaled(Base):
@@ -41,13 +41,16 @@ class Scaled(Base):
 
 
 class Drafter(Net):
-    """own: embeddings and a smaller vocabulary of its own; layers: whose outputs it reads; windowed: layers
-    with a window; causal: rows of a block see those before them only, in layers without and with a window; library: in the
-    style of the Speculators library; cap: of the logits, which are halved before"""
+    """own: embeddings and a smaller vocabulary of its own; layers: whose outputs it reads, -1: the embedding; windowed:
+    layers with a window; causal: rows of a block see those before them only, in layers without and with a window; style:
+    whose file, the Speculators library's among them; cap: of the logits, which are halved before; anchor: the first row
+    predicts a token, too; markov: a Markov head; confidence: its inputs, the state and the head's"""
 
-    def __init__(self, base, own, layers, windowed=(), causal=(False, True), library=False, hidden=None, cap=0):
+    def __init__(self, base, own, layers, windowed=(), causal=(False, True), style="z-lab", hidden=None, cap=0, anchor=False,
+                 markov=False, confidence=()):
         super().__init__(11, hidden or base.hidden, 4)
-        self.base, self.own, self.layers, self.windowed, self.causal, self.library, self.cap = base, own, layers, windowed, causal, library, cap
+        self.base, self.own, self.layers, self.windowed, self.causal, self.style, self.cap = base, own, layers, windowed, causal, style, cap
+        self.anchor, self.markov, self.confidence = anchor, markov, confidence
         self.w.add("fc.weight", None, [self.hidden, len(layers) * base.hidden])
         self.w.add("hidden_norm.weight", None, [self.hidden], 1, 0.3)
         self.w.add("norm.weight", None, [self.hidden], 1, 0.3)
@@ -59,6 +62,12 @@ class Drafter(Net):
         if own:
             self.w.add("embed_tokens.weight", None, [VOCAB, self.hidden], 0, 1)
             self.w.add("lm_head.weight", None, [DRAFT_VOCAB, self.hidden])
+        if markov:
+            self.w.add("markov_head.markov_w1.weight", None, [VOCAB, RANK], 0, 1)
+            self.w.add("markov_head.markov_w2.weight", None, [len(self.order), RANK])
+        if confidence:
+            self.w.add("confidence_head.proj.weight", None, [1, self.hidden + RANK * ("markov" in confidence)])
+            self.w.add("confidence_head.proj.bias", None, [1])
 
     def heads_of(self, hf, part, x, position):
         """Heads of queries, keys or values."""
@@ -85,7 +94,7 @@ class Drafter(Net):
         return self.times(f"layers.{i}.self_attn.o_proj", y)
 
     def run(self, ids, streams):
-        """Logits of the mask tokens of the block that begins with the last token."""
+        """Logits of the rows of the block behind the last token, and confidences; the most likely token is drawn of each."""
         words = self.w.matrix("embed_tokens.weight") if self.own else self.base.w.matrix("model.embed_tokens.weight")
         first = len(ids) - 1
         features = [sum((stream[i + 1] for i in self.layers), []) for stream in streams[:first]]
@@ -98,14 +107,40 @@ class Drafter(Net):
             for r, n in enumerate(normed):
                 queries = self.heads_of(hf, "q", n, first + r)
                 rows[r] = self.feed_forward(hf, add(rows[r], self.attend(i, queries, first + r, entries)))
-        logits = []
-        for x in rows[1:]:
-            row, normed = [-math.inf] * VOCAB, self.normed("norm", x)
+        logits, confidences, token = [], [], ids[-1]
+        for x in rows[not self.anchor:]:
+            row, normed, state = [-math.inf] * VOCAB, self.normed("norm", x), []
             values = self.times("lm_head", normed) if self.own else self.base.times("lm_head", normed)
-            for token, y in zip(self.order, values):
-                row[token] = self.cap * math.tanh(y / 2 / self.cap) if self.cap else y
+            if self.markov:
+                state = self.w.matrix("markov_head.markov_w1.weight")[token]
+                values = add(values, self.times("markov_head.markov_w2", state))
+            for t, y in zip(self.order, values):
+                row[t] = self.cap * math.tanh(y / 2 / self.cap) if self.cap else y
+            if self.confidence:
+                z = self.times("confidence_head.proj", normed + state * ("markov" in self.confidence))[0]
+                confidences.append(1 / (1 + math.exp(-z - self.w.vector("confidence_head.proj.bias")[0])))
+            token = row.index(max(row))
             logits.append(row)
-        return logits
+        return logits, confidences
+
+    def head_options(self):
+        """Keys of the Markov head and that of confidence."""
+        return {"markov_rank": RANK if self.markov else 0, "markov_head_type": "vanilla", "enable_confidence_head": bool(self.confidence),
+                "confidence_head_with_markov": "markov" in self.confidence}
+
+    def options(self):
+        """Keys of a publisher's file; those of the drafter are in an object of their own, but in DeepSpec's."""
+        sizes = {"auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "attention_dropout": 0.0, "bos_token_id": 1, "dtype": "bfloat16",
+                 "initializer_range": 0.02, "use_cache": True, "block_size": BLOCK, "num_target_layers": LAYERS}
+        own = {"mask_token_id": MASK, "target_layer_ids": self.layers}
+        if self.style == "DeepSpec":
+            return {"architectures": ["Qwen3DSparkModel"], **sizes, **own, **self.head_options(), "num_anchors": 512}
+        if self.style == "SpecForge":
+            return {"architectures": ["DSparkDraftModel"], **sizes, "markov_rank": RANK, "dflash_config": {
+                **own, **self.head_options(), "projector_type": "dspark", "attention_mode": "gqa", "confidence_head_alpha": 1.0}}
+        causal = {} if self.causal == (False, True) else {"causal": self.causal[0]}
+        shift = {"shift_label": True} if self.anchor else {}
+        return {"architectures": ["DFlashDraftModel"], **sizes, "dflash_config": {**own, **causal, **shift}}
 
     def write(self, folder, sizes=None, options=None, order=None, **changes):
         os.makedirs(folder, exist_ok=True)
@@ -115,16 +150,16 @@ class Drafter(Net):
         del sizes["mlp_bias"]
         if self.cap:
             sizes.update(final_logit_softcapping=self.cap, logit_scale=0.5)
-        if self.library:
-            config = {"architectures": ["DFlashSpeculator"], "speculators_model_type": "dflash", "speculators_version": "0.5.0",
-                      "transformer_layer_config": sizes, "aux_hidden_state_layer_ids": self.layers, "block_size": BLOCK,
-                      "mask_token_id": MASK, "draft_vocab_size": len(self.order), "target_hidden_size": self.base.hidden,
-                      "sliding_window_non_causal": not self.causal[1], **(options or {})}
+        if self.style == "Speculators":
+            kind = "dspark" if self.markov else "dflash"
+            config = {"architectures": ["DFlashSpeculator"], "speculators_model_type": kind, "speculators_version": "0.5.0",
+                      "transformer_layer_config": sizes, "aux_hidden_state_layer_ids": [i + 1 for i in self.layers],
+                      "block_size": BLOCK, "mask_token_id": MASK, "draft_vocab_size": len(self.order),
+                      "target_hidden_size": self.base.hidden, "sliding_window_non_causal": not self.causal[1],
+                      "sample_from_anchor": self.anchor, **(self.head_options() if self.markov else {}), **(options or {})}
         else:
-            causal = {} if self.causal == (False, True) else {"causal": self.causal[0]}
-            config = {"architectures": ["DFlashDraftModel"], "auto_map": {"AutoModel": "dflash.DFlashDraftModel"}, "attention_dropout": 0.0,
-                      "bos_token_id": 1, "dtype": "bfloat16", "initializer_range": 0.02, "use_cache": True, **sizes, "block_size": BLOCK, "num_target_layers": LAYERS, "dflash_config": {
-                "mask_token_id": MASK, "target_layer_ids": self.layers, **causal, **(options or {})}}
+            config = {**sizes, **self.options()}
+            config.get("dflash_config", config).update(options or {})
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump({k: v for k, v in {**config, **changes}.items() if v is not None}, f)
         tensors = self.tensors()
@@ -139,8 +174,12 @@ class Drafter(Net):
                  **{f"self_attn.{p}_proj": f"attn_{p}" for p in "qkv"}, **{f"self_attn.{p}_norm": f"attn_{p}_norm" for p in "qk"},
                  **{f"mlp.{p}_proj": f"ffn_{p}" for p in ("gate", "up", "down")}}
         names = {"norm": "output_norm", "lm_head": "output", "embed_tokens": "token_embd", "fc": "fc", "hidden_norm": "enc.output_norm",
+                 "markov_head.markov_w1": "markov_w1", "markov_head.markov_w2": "markov_w2", "confidence_head.proj": "conf_proj",
                  **{f"layers.{i}.{hf}": f"blk.{i}.{g}" for i in range(N_LAYERS) for hf, g in parts.items()}}
-        tensors = {f"{names[hf.removesuffix('.weight')]}.weight": (shape, v) for hf, (_, shape, v) in self.w.tensors.items()}
+        tensors = {}
+        for hf, (_, shape, v) in self.w.tensors.items():
+            name, _, part = hf.rpartition(".")
+            tensors[f"{names[name]}.{part}"] = (shape, v)
         if self.own:
             tensors["d2t"] = ([len(self.order)], struct.pack(f"<{len(self.order)}q", *self.order), GGUF_I64)
         keys = {"block_count": (GGUF_U32, N_LAYERS), "context_length": (GGUF_U32, 128), "embedding_length": (GGUF_U32, self.hidden),
@@ -154,6 +193,8 @@ class Drafter(Net):
             keys["attention.sliding_window_pattern"] = (GGUF_ARRAY, [int(i in self.windowed) for i in range(N_LAYERS)])
         if self.cap:
             keys.update({"final_logit_softcapping": (GGUF_F32, self.cap), "logit_scale": (GGUF_F32, 0.5)})
+        if self.anchor != self.markov:
+            keys["sample_from_anchor"] = (GGUF_BOOL, self.anchor)
         meta = [("general.architecture", GGUF_STR, "dflash"), ("tokenizer.ggml.mask_token_id", GGUF_U32, mask)]
         tiny.write_gguf_file(path, meta + [(f"dflash.{k}", *v) for k, v in {**keys, **changes}.items()], tensors)
 
@@ -163,14 +204,17 @@ def write_golden(folder, base, head):
     for n in PROMPTS:
         ids = [rng.randrange(VOCAB) for _ in range(n)]
         logits, streams = base.run(ids)
-        rows = head.run(ids, streams)
+        rows, confidences = head.run(ids, streams)
         golden[f"ids.{n}"] = ("I64", [n], struct.pack(f"<{n}q", *ids))
         golden[f"logits.{n}"] = ("F32", [n, VOCAB], b"".join(map(pack_f32, logits)))
-        golden[f"mtp_logits.{n}"] = ("F32", [BLOCK - 1, VOCAB], b"".join(map(pack_f32, rows)))
+        golden[f"mtp_logits.{n}"] = ("F32", [len(rows), VOCAB], b"".join(map(pack_f32, rows)))
+        if confidences:
+            golden[f"mtp_confidence.{n}"] = ("F32", [len(rows)], pack_f32(confidences))
     tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
 
-def check_refusals(plain, own, model, scratch):
+def check_refusals(plain, own, spark, model, scratch):
+    """plain: in the style of a publisher, own: in that of Speculators, spark: with a Markov head"""
     ok, folder, path = True, f"{scratch}/bad", f"{scratch}/bad.gguf"
     for changes, word in (({"block_size": 1}, "blocks of 1 tokens"), ({"block_size": 129}, "blocks of 129 tokens"),
                           ({"block_size": None}, "block_size"), ({"dflash_config": None}, "dflash_config"),
@@ -178,21 +222,31 @@ def check_refusals(plain, own, model, scratch):
                           ({"options": {"target_layer_ids": []}}, "target_layer_ids"),
                           ({"options": {"target_layer_ids": [1, "x"]}}, "target_layer_ids"),
                           ({"options": {"target_layer_ids": [1] * 17}}, "target_layer_ids"),
+                          ({"options": {"target_layer_ids": [1, -2]}}, "target_layer_ids"),
+                          ({"options": {"projector_type": "domino"}}, "domino"), ({"options": {"shift_label": 1}}, "shift_label"),
                           ({"options": {"target_layer_ids": [1, 2, 5]}}, "layer 6"), ({"options": {"target_layer_ids": [1]}}, "fc"),
                           ({"options": {"use_swa": True}}, "dflash_config.use_swa"), ({"conv_kernel_size": 2}, "conv_kernel_size"),
                           ({"sizes": {"hidden_size": 24}}, "24"), ({"architectures": ["DFlash2DraftModel"]}, "DFlash2DraftModel"),
-                          ({"sample_from_anchor": True}, "sample_from_anchor"), ({"draft_vocab_size": 40}, "lm_head")):
+                          ({"architectures": ["Gemma4DSparkModel"]}, "Gemma4DSparkModel"),
+                          ({"sample_from_anchor": 1}, "sample_from_anchor"), ({"draft_vocab_size": 40}, "lm_head")):
         plain.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
-    for changes, word in (({"speculators_model_type": "dspark"}, "dspark"), ({"options": {"markov_rank": 8}}, "markov_rank"),
+    for changes, word in (({"speculators_model_type": "dspark2"}, "dspark2"), ({"options": {"markov_rank": 8}}, "markov_rank"),
                           ({"transformer_layer_config": None}, "transformer_layer_config"),
                           ({"options": {"draft_vocab_size": VOCAB + 1}}, "outputs"), ({"options": {"target_hidden_size": 16}}, "fc"),
                           ({"aux_hidden_state_layer_ids": None}, "aux_hidden_state_layer_ids"), ({"order": [VOCAB] + [0] * 39}, "d2t")):
         own.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
+    for changes, word in (({"markov_head_type": "gated"}, "gated"), ({"markov_rank": RANK + 1}, "markov_w1"), ({"markov_rank": -1}, "markov_rank"),
+                          ({"markov_rank": 1 << 21}, "rank"), ({"markov_rank": 0}, "a Markov head"), ({"logit_scale": 2}, "factor"),
+                          ({"final_logit_softcapping": 5}, "soft cap"), ({"confidence_head_with_markov": False}, "confidence_head"),
+                          ({"confidence_head_alpha": "x"}, "confidence_head_alpha"), ({"enable_confidence_head": 2}, "enable_confidence_head"),
+                          ({"enable_confidence_head": False}, "confidence_head"), ({"block_size": None}, "block_size")):
+        spark.write(folder, **changes)
+        ok &= tiny.is_refused(["--head", folder, model], word)
     for changes, word in (({"block_size": (GGUF_U32, 1)}, "blocks of 1 tokens"), ({"target_layers": (GGUF_ARRAY, [1] * 17)}, "target_layers"),
                           ({"target_layers": (GGUF_ARRAY, [3000000])}, "target_layers"), ({"mask": VOCAB}, "mask token"),
-                          ({"sample_from_anchor": (GGUF_BOOL, True)}, "sample_from_anchor"),
+                          ({"sample_from_anchor": (GGUF_U32, 1)}, "sample_from_anchor"),
                           ({"selector_rank": (GGUF_U32, 8)}, "selector_rank")):
         plain.write_gguf(path, **changes)
         ok &= tiny.is_refused(["--head", path, model], word)
@@ -204,7 +258,12 @@ def check_refusals(plain, own, model, scratch):
 def main():
     llama, granite, ok = Base(), Scaled(), True
     drafters = [Drafter(llama, False, [0, 2, 4]), Drafter(granite, False, [1], (0, 2), cap=1.5), Drafter(llama, False, [4, 1], (1,), (True, True)),
-                Drafter(llama, True, [0, 1, 2, 3, 4], (0,), (False, False), True, 24), Drafter(llama, True, [3, 1], (1, 2), library=True, cap=2.5)]
+                Drafter(llama, True, [0, 1, 2, 3, 4], (0,), (False, False), "Speculators", 24),
+                Drafter(llama, True, [3, 1], (1, 2), style="Speculators", cap=2.5), Drafter(llama, False, [-1, 3], anchor=True),
+                Drafter(llama, False, [0, 4], style="DeepSpec", anchor=True, markov=True, confidence=("state", "markov")),
+                Drafter(granite, False, [1, 2], (1,), style="SpecForge", anchor=True, markov=True, confidence=("state",)),
+                Drafter(llama, True, [2], style="Speculators", markov=True, confidence=("state", "markov")),
+                Drafter(llama, True, [2, 3], style="Speculators", anchor=True, markov=True)]
     with tempfile.TemporaryDirectory() as scratch:
         for i, head in enumerate(drafters):
             model, folder, gguf = (f"{scratch}/{name}{i}" for name in ("model", "head", "head.gguf"))
@@ -216,7 +275,7 @@ def main():
             head.write_gguf(gguf)
             if head.causal == (False, True): # the format has no option
                 ok &= not subprocess.call([sys.argv[1], "golden", "--head", gguf, model])
-        ok &= check_refusals(drafters[0], drafters[4], f"{scratch}/model4", scratch)
+        ok &= check_refusals(drafters[0], drafters[4], drafters[6], f"{scratch}/model4", scratch)
     return 0 if ok else 1
 
 

@@ -227,6 +227,22 @@ static const char *const heads[] = {
     "\"num_hidden_layers\":2," HEAD "},\"aux_hidden_state_layer_ids\":[0,3],\"block_size\":8,"
     "\"mask_token_id\":7,\"draft_vocab_size\":100,\"target_hidden_size\":128,"
     "\"sample_from_anchor\":false,\"sliding_window_non_causal\":true}",
+    "{\"architectures\":[\"Qwen3DSparkModel\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"
+    "2," HEAD
+    ",\"block_size\":7,\"mask_token_id\":7,\"target_layer_ids\":[-1,1],\"markov_rank\":16,"
+    "\"markov_head_type\":\"vanilla\",\"enable_confidence_head\":true,"
+    "\"confidence_head_with_markov\":true,\"num_anchors\":512}",
+    "{\"architectures\":[\"Draft\",\"DSparkDraftModel\"],\"model_type\":\"qwen3\","
+    "\"num_hidden_layers\":2," HEAD ",\"block_size\":7,\"markov_rank\":16,\"dflash_config\":{"
+    "\"mask_token_id\":7,\"target_layer_ids\":[0,1],\"markov_rank\":16,\"shift_label\":true,"
+    "\"confidence_head_alpha\":1.0,\"projector_type\":\"dspark\",\"attention_mode\":\"gqa\"}}",
+    "{\"architectures\":[\"DSparkDraftModel\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"
+    "2," HEAD ",\"dspark_config\":{\"block_size\":7,\"mask_token_id\":7,\"target_layer_ids\":[0,1],"
+    "\"markov_rank\":16,\"projector_type\":\"dflash\"}}",
+    "{\"speculators_model_type\":\"dspark\",\"transformer_layer_config\":{\"model_type\":\"qwen3\","
+    "\"num_hidden_layers\":2," HEAD "},\"aux_hidden_state_layer_ids\":[1,3],\"block_size\":7,"
+    "\"mask_token_id\":7,\"draft_vocab_size\":100,\"markov_rank\":16,\"sample_from_anchor\":true,"
+    "\"enable_confidence_head\":false}",
     "{\"model_type\":\"gemma4_assistant\",\"backbone_hidden_size\":128,\"use_ordered_embeddings\":"
     "true,\"num_centroids\":10,\"centroid_intermediate_top_k\":2,\"text_config\":{\"model_type\":"
     "\"gemma4_text\"," SIZES ",\"num_kv_shared_layers\":4,\"hidden_size_per_layer_input\":0,"
@@ -275,6 +291,11 @@ static void test_other_options(void **state)
     "{\"speculators_model_type\":\"dflash\",\"transformer_layer_config\":{\"model_type\":"         \
     "\"qwen3\","                                                                                   \
     "\"num_hidden_layers\":2," HEAD "},\"mask_token_id\":7" more "}"
+#define SPARK(layers, more)                                                                        \
+    "{\"architectures\":[\"Qwen3DSparkModel\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"    \
+    "2," HEAD                                                                                      \
+    ",\"block_size\":7,\"mask_token_id\":7,\"markov_rank\":16,\"target_layer_ids\":[" layers       \
+    "]" more "}"
 #define FIVE "1,2,3,4,5,"
 
 static void test_heads(void **state)
@@ -283,15 +304,29 @@ static void test_heads(void **state)
     struct qr_model_config c = good(EAGLE("1", "[]"));
     assert_true(c.mtp.n_features == 3 && c.mtp.feature_layers[0] == QR_MTP_DEFAULT_LAYER);
     qr_model_config_free(&c);
-    c = good(
-        DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[" FIVE FIVE FIVE "1048575]"));
-    assert_true(c.mtp.n_features == 16 && c.mtp.feature_layers[15] == 1048576);
+    c = good(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[" FIVE FIVE FIVE "1023]"));
+    assert_true(c.mtp.n_features == 16 && c.mtp.feature_layers[15] == 1023);
+    assert_true(c.mtp.feature_layers[0] == 1 && !c.mtp.from_anchor);
     qr_model_config_free(&c);
+    c = good(SPARK("-1,1022", ""));
+    assert_true(c.mtp.feature_layers[0] == 0 && c.mtp.feature_layers[1] == 1023);
+    assert_true(c.mtp.markov_rank == 16 && c.mtp.from_anchor && !c.mtp.confidence);
+    qr_model_config_free(&c);
+    c = good(SPARK("1", ",\"sample_from_anchor\":false,\"confidence_head_alpha\":0.5"));
+    assert_true(!c.mtp.from_anchor && c.mtp.confidence && !c.mtp.confidence_markov);
+    qr_model_config_free(&c);
+    bad(SPARK("-2", ""), QUIRE_E_UNSUPPORTED, "target_layer_ids must list 1 to 16 numbers");
+    bad(SPARK("1024", ""), QUIRE_E_UNSUPPORTED, "target_layer_ids must list 1 to 16 numbers");
+    bad(SPARK("1", ",\"markov_head_type\":\"rnn\""), QUIRE_E_UNSUPPORTED,
+        "markov_head_type rnn is not supported");
+    bad(SPARK("1", ",\"projector_type\":\"domino\""), QUIRE_E_UNSUPPORTED,
+        "projector_type domino is not supported");
+    bad(SPARK("1", ",\"logit_scale\":0.5"), QUIRE_E_UNSUPPORTED, "a factor or a soft cap");
     bad(EAGLE("2", "[1,2,3]"), QUIRE_E_UNSUPPORTED, "num_hidden_layers is 2");
     bad(EAGLE("1", "[1,2]"), QUIRE_E_UNSUPPORTED, "layer_ids must list 3 numbers of layers");
     bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[" FIVE FIVE FIVE "1,2]"),
         QUIRE_E_UNSUPPORTED, "layer_ids must list 1 to 16 numbers of layers");
-    bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[1048576]"), QUIRE_E_UNSUPPORTED,
+    bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[1024]"), QUIRE_E_UNSUPPORTED,
         "layer_ids must list 1 to 16 numbers of layers");
     bad(DFLASH(",\"aux_hidden_state_layer_ids\":[1]"), QUIRE_E_FORMAT, "block_size is missing");
 }

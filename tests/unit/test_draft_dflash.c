@@ -2,73 +2,7 @@
 /* test_draft_dflash.c - DFlash block drafters of models of several families: arguments of steps,
  * speculative decoding with the same answers in fewer steps. */
 #include "engine/request.h"
-#include "test_draft_heads.h"
-#include "test_head_step.h"
-
-enum { BASE = 64, HIDDEN = 64, HEADS = 4, KV_HEADS = 2, HEAD = 16, FFN = 96, LAYERS = 2, N = 3 };
-enum { FEATURES = 2, ROWS = 6, MASK = 319 };
-
-static const char head_config[] =
-    "{\"architectures\": [\"DFlashDraftModel\"], \"model_type\": \"qwen3\", "
-    "\"vocab_size\": 320, \"hidden_size\": 64, \"intermediate_size\": 96, "
-    "\"num_hidden_layers\": 2, \"num_attention_heads\": 4, \"num_key_value_heads\": 2, "
-    "\"head_dim\": 16, \"max_position_embeddings\": 512, \"rms_norm_eps\": 1e-05, "
-    "\"block_size\": 6, %s\"dflash_config\": {\"target_layer_ids\": [0, 1], "
-    "\"mask_token_id\": 319%s}}";
-static const char windows[] =
-    "\"sliding_window\": 20, \"use_sliding_window\": true, \"max_window_layers\": 2, "
-    "\"layer_types\": [\"sliding_attention\", \"full_attention\"], ";
-
-/* Writes the model to `dir` and its drafter to a folder in it. Both have outputs for four tokens;
- * with own_output the drafter has a matrix for that, else the model's. keys, options: of the file
- * and of its dflash_config. */
-static void write_models(const char *golden, bool own_output, const char *keys, const char *options)
-{
-    static const struct {
-        const char *name;
-        uint64_t rows, cols;
-    } tensors[] = {
-        { "input_layernorm.weight", 0, HIDDEN },
-        { "post_attention_layernorm.weight", 0, HIDDEN },
-        { "self_attn.q_proj.weight", (uint64_t)HEADS * HEAD, HIDDEN },
-        { "self_attn.k_proj.weight", (uint64_t)KV_HEADS * HEAD, HIDDEN },
-        { "self_attn.v_proj.weight", (uint64_t)KV_HEADS * HEAD, HIDDEN },
-        { "self_attn.o_proj.weight", HIDDEN, (uint64_t)HEADS * HEAD },
-        { "self_attn.q_norm.weight", 0, HEAD },
-        { "self_attn.k_norm.weight", 0, HEAD },
-        { "mlp.gate_proj.weight", FFN, HIDDEN },
-        { "mlp.up_proj.weight", FFN, HIDDEN },
-        { "mlp.down_proj.weight", HIDDEN, FFN },
-    };
-    struct folder f = { 0 };
-    char name[96], config[sizeof head_config + sizeof windows + 64];
-    write_base(golden);
-    for (int layer = 0; layer < LAYERS; layer++)
-        for (size_t i = 0; i < sizeof tensors / sizeof *tensors; i++) {
-            snprintf(name, sizeof name, "layers.%d.%s", layer, tensors[i].name);
-            add_weights(&f, name, tensors[i].rows, tensors[i].cols);
-        }
-    add_weights(&f, "fc.weight", HIDDEN, (uint64_t)FEATURES * BASE);
-    add_weights(&f, "hidden_norm.weight", 0, HIDDEN);
-    add_weights(&f, "norm.weight", 0, HIDDEN);
-    if (own_output)
-        narrow_output(&f);
-    snprintf(config, sizeof config, head_config, keys, options);
-    write_head(&f, config);
-}
-
-static void open_models(struct quire_model **base, struct quire_model **head)
-{
-    struct quire_error err;
-    assert_status(QUIRE_OK, open_path(dir, NULL, base, &err));
-    assert_status(QUIRE_OK, open_path(head_path, *base, head, &err));
-}
-
-static void close_models(struct quire_model *base, struct quire_model *head)
-{
-    assert_status(QUIRE_OK, quire_model_close(head));
-    assert_status(QUIRE_OK, quire_model_close(base));
-}
+#include "test_block_drafter.h"
 
 static void test_opening(void **state)
 {

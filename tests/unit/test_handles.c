@@ -259,7 +259,9 @@ static void check_context(void *object)
     const struct quire_forward_args f = { .struct_size = sizeof f };
     const struct quire_encode_args e = { .struct_size = sizeof e };
     REFUSED("context", quire_context_forward(object, &f, &err));
+    const struct quire_markov_args m = { .struct_size = sizeof m };
     REFUSED("context", quire_context_encode(object, &e, &err));
+    REFUSED("context", quire_context_markov(object, &m, &err));
     quire_context_destroy(object);
 }
 

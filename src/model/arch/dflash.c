@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dflash.c - DFlash: block drafters in files of their own, layers of Qwen 3 that attend to keys and
- * values made of the residual stream of a model of any family. */
+/* dflash.c - DFlash and DSpark: block drafters in files of their own, layers of Qwen 3 that attend
+ * to keys and values made of the residual stream of a model of any family. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -19,6 +19,7 @@ static const struct qr_ignored_key ignored_keys[] = {
     { "num_target_layers", NULL }, /* of the model; the layers that are read have numbers */
     { "target_model_type", NULL },
     { "tie_word_embeddings", NULL }, /* the tensors show what the drafter has of its own */
+    { "num_anchors", NULL },         /* training */
     { 0 },
 };
 
@@ -28,6 +29,10 @@ static const struct qr_name_rule names[] = {
     { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
     { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "hidden_norm.weight" },
     { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
+    { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "markov_head.markov_w1.weight" },
+    { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "markov_head.markov_w2.weight" },
+    { QR_W_MTP_CONFIDENCE, QR_SLICE_ALL, "confidence_head.proj.weight" },
+    { QR_W_MTP_CONFIDENCE_BIAS, QR_SLICE_ALL, "confidence_head.proj.bias" },
     { QR_W_ATTN_NORM, QR_SLICE_ALL, "layers.%u.input_layernorm.weight" },
     { QR_W_ATTN_Q, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.weight" },
     { QR_W_ATTN_K, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.weight" },
@@ -50,6 +55,10 @@ static const struct qr_name_rule gguf_names[] = {
     { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
     { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "enc.output_norm.weight" },
     { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
+    { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "markov_w1.weight" },
+    { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "markov_w2.weight" },
+    { QR_W_MTP_CONFIDENCE, QR_SLICE_ALL, "conf_proj.weight" },
+    { QR_W_MTP_CONFIDENCE_BIAS, QR_SLICE_ALL, "conf_proj.bias" },
     { 0 },
 };
 

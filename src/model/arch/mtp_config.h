@@ -25,8 +25,12 @@ enum qr_mtp_kind {
     QR_MTP_FEATURES,
     /* A block drafter, files of its own (DFlash, arXiv 2602.06036): layers of Qwen 3 whose keys and
      * values at i are projections of norm(proj([f0; f1; ...])) in every layer, f being the residual
-     * stream before some layers of the model. It drafts in one pass: rows are the last token and
-     * mask tokens behind it, each of which predicts the token in its own place. */
+     * stream before some layers of the model. It drafts in one pass: rows are the last token, the
+     * anchor, and mask tokens behind it, each of which predicts the token in its own place; with
+     * from_anchor each row predicts the token behind its own place. A Markov head (DSpark) adds
+     * MARKOV_OUT MARKOV_IN[t] to a row's logits, t being the token before the one that the row
+     * predicts, and sigmoid(CONFIDENCE [norm(x); MARKOV_IN[t]] + bias) is the probability that the
+     * model accepts what is drawn from them. */
     QR_MTP_BLOCK,
 };
 
@@ -67,6 +71,10 @@ struct qr_mtp_config {
      * before it only, in layers without and with a window */
     uint32_t block_size, mask_token;
     bool full_causal, window_causal;
+    bool from_anchor;
+    uint32_t markov_rank;   /* columns of MARKOV_*; 0: there is no Markov head */
+    bool confidence;        /* BLOCK: the file may have CONFIDENCE */
+    bool confidence_markov; /* and its input has MARKOV_IN[t] */
     /* Tokens that the output matrix has rows for, 0: all; the logits of others are -inf */
     uint32_t n_outputs;
     bool order_is_offset; /* numbers of these tokens are stored less their row's number */

@@ -109,6 +109,12 @@ static inline uint32_t qr_mtp_state_size(const struct qr_model_config *cfg)
     return cfg->mtp.kind == QR_MTP_SHARED_KV ? cfg->mtp.base_size : cfg->hidden_size;
 }
 
+/* Elements that the confidence in a drafted token is computed from. */
+static inline uint64_t qr_mtp_confidence_size(const struct qr_model_config *cfg)
+{
+    return (uint64_t)cfg->hidden_size + (cfg->mtp.confidence_markov ? cfg->mtp.markov_rank : 0);
+}
+
 /* Elements of an embedding. */
 static inline uint32_t qr_embedding_size(const struct qr_model_config *cfg)
 {

@@ -51,22 +51,31 @@ static quire_status read_features(const struct qr_gguf_source *s)
                          s->cfg->n_layers);
 }
 
+/* The Markov head of a block drafter, and that of confidence: tensors show them. */
+static void read_markov(const struct qr_gguf_source *s)
+{
+    struct qr_mtp_config *mtp = &s->cfg->mtp;
+    size_t t;
+    if (qr_gguf_find_tensor(s->g, "markov_w1.weight", &t))
+        mtp->markov_rank = qr_gguf_source_dim(s, t, 0);
+    mtp->confidence = qr_gguf_find_tensor(s->g, "conf_proj.weight", &t);
+    mtp->confidence_markov = mtp->confidence && qr_gguf_source_dim(s, t, 0) != s->cfg->hidden_size;
+}
+
 /* A block drafter. */
 static quire_status read_block(const struct qr_gguf_source *s)
 {
     static const char mask[] = "tokenizer.ggml.mask_token_id";
     struct qr_mtp_config *mtp = &s->cfg->mtp;
-    bool from_anchor;
     int64_t id;
     mtp->kind = QR_MTP_BLOCK;
     mtp->base_size = s->cfg->hidden_size;
     mtp->window_causal = true;
     QR_TRY(qr_gguf_source_u32(s, "block_size", &mtp->block_size));
-    QR_TRY(qr_gguf_source_bool_or(s, "sample_from_anchor", false, &from_anchor));
-    if (from_anchor)
-        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
-                       "metadata key %s.sample_from_anchor is true, which is not supported",
-                       s->prefix);
+    read_markov(s);
+    /* files of DSpark whose rows predict the tokens in their own places say so */
+    QR_TRY(
+        qr_gguf_source_bool_or(s, "sample_from_anchor", mtp->markov_rank != 0, &mtp->from_anchor));
     QR_TRY(qr_gguf_get_i64(s->g, mask, &id, s->err));
     if (id < 0 || id > INT32_MAX)
         return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must be a token id", mask);

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "model/arch/arch.h"
 #include "model/config/config.h"
+#include "model/config/limits.h"
 #include <string.h>
 
 static bool is_text(const struct qr_json *v, const char *text)
@@ -14,9 +15,10 @@ static bool is_text(const struct qr_json *v, const char *text)
 /* A head of the Speculators library, whose sizes are in an object of their own. */
 static quire_status find_speculator(struct qr_hf_source *h, const struct qr_json *type)
 {
-    const struct qr_arch *arch = is_text(type, "eagle3")   ? &qr_arch_eagle3
-                                 : is_text(type, "dflash") ? &qr_arch_dflash
-                                                           : NULL;
+    const bool block = is_text(type, "dflash") || is_text(type, "dspark");
+    const struct qr_arch *arch = is_text(type, "eagle3") ? &qr_arch_eagle3
+                                 : block                 ? &qr_arch_dflash
+                                                         : NULL;
     if (!arch)
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                        "config.json: speculators_model_type %.40s is not supported",
@@ -32,8 +34,9 @@ static quire_status find_speculator(struct qr_hf_source *h, const struct qr_json
 
 quire_status qr_hf_find_head(struct qr_hf_source *h)
 {
-    static const char *const others[] = { "DFlash2DraftModel", "DSparkDraftModel",
-                                          "Qwen3DSparkModel" };
+    static const char *const blocks[] = { "DFlashDraftModel", "DSparkDraftModel",
+                                          "Qwen3DSparkModel" },
+                             *const others[] = { "DFlash2DraftModel", "Gemma4DSparkModel" };
     const struct qr_json *type = qr_json_get(h->outer, "speculators_model_type");
     if (qr_json_is_string(type))
         return find_speculator(h, type);
@@ -41,10 +44,11 @@ quire_status qr_hf_find_head(struct qr_hf_source *h)
     if (!qr_json_is_array(names))
         return QUIRE_OK;
     for (struct qr_json_iter i = qr_json_iterate(names); qr_json_next(&i);) {
-        if (is_text(i.value, "DFlashDraftModel")) {
-            h->root = h->outer;
-            h->arch = &qr_arch_dflash;
-        }
+        for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
+            if (is_text(i.value, blocks[b])) {
+                h->root = h->outer;
+                h->arch = &qr_arch_dflash;
+            }
         for (size_t o = 0; o < sizeof others / sizeof *others; o++)
             if (is_text(i.value, others[o]))
                 return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
@@ -97,7 +101,7 @@ static quire_status read_shared_kv(const struct qr_hf_source *h, const struct qr
 }
 
 /* Layers whose inputs the head reads: the numbers in a list, plus `add` where they count layers
- * whose outputs it reads. */
+ * whose outputs it reads; -1 is the embedding then. */
 static quire_status read_layer_list(const struct qr_hf_source *h, const struct qr_json *list,
                                     const char *key, uint32_t add, uint32_t least, uint32_t most)
 {
@@ -105,9 +109,10 @@ static quire_status read_layer_list(const struct qr_hf_source *h, const struct q
     const size_t n = qr_json_size(list);
     bool numbers = n >= least && n <= most;
     for (uint32_t i = 0; numbers && i < n; i++) {
-        uint32_t *layer = &mtp->feature_layers[i];
-        numbers = qr_json_is_u32(qr_json_at(list, i), layer) && *layer < 1u << 20;
-        *layer += add;
+        const struct qr_json *v = qr_json_at(list, i);
+        const int64_t layer = qr_json_is_integer(v) ? qr_json_integer(v) : INT64_MIN;
+        numbers = layer >= -(int64_t)add && layer < QR_CONFIG_MAX_LAYERS;
+        mtp->feature_layers[i] = numbers ? (uint32_t)(layer + add) : 0;
     }
     mtp->n_features = (uint32_t)n;
     if (numbers)
@@ -172,38 +177,110 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
     return read_feature_layers(outer);
 }
 
-/* A block drafter. The publisher's files have its options in an object of their own. */
+/* Whether a block drafter is one of DSpark, not of DFlash. */
+static bool is_dspark(const struct qr_hf_source *outer)
+{
+    const struct qr_json *names = qr_json_get(outer->root, "architectures");
+    for (size_t i = 0; i < qr_json_size(names); i++)
+        if (is_text(qr_json_at(names, i), "DSparkDraftModel") ||
+            is_text(qr_json_at(names, i), "Qwen3DSparkModel"))
+            return true;
+    return is_text(qr_json_get(outer->root, "speculators_model_type"), "dspark");
+}
+
+/* Finds the object with the options of a block drafter: in files of some publishers one of its own,
+ * else the whole file. */
+static quire_status find_options(const struct qr_hf_source *outer, struct qr_hf_source *own)
+{
+    static const char *const keys[] = { "dflash_config", "dspark_config" };
+    *own = *outer;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys && own->root == outer->root; i++) {
+        const struct qr_json *object = qr_hf_json(outer, keys[i]);
+        if (qr_json_is_object(object))
+            own->root = object;
+    }
+    return own->root == outer->root && !is_dspark(outer) ? qr_hf_missing(outer, "dflash_config")
+                                                         : QUIRE_OK;
+}
+
+/* Where an option is: in the object of its own, or in the whole file. */
+static struct qr_hf_source option(const struct qr_hf_source *outer, const struct qr_hf_source *own,
+                                  const char *key)
+{
+    qr_hf_ignore(outer, key); /* some files have it in both */
+    return qr_json_get(own->root, key) ? *own : *outer;
+}
+
+/* The Markov head, and that of confidence. */
+static quire_status read_markov(const struct qr_hf_source *outer, const struct qr_hf_source *own)
+{
+    struct qr_mtp_config *mtp = &outer->cfg->mtp;
+    const struct qr_hf_source rank = option(outer, own, "markov_rank"),
+                              kind = option(outer, own, "markov_head_type"),
+                              loss = option(outer, own, "confidence_head_alpha"),
+                              enable = option(outer, own, "enable_confidence_head"),
+                              with = option(outer, own, "confidence_head_with_markov");
+    const struct qr_json *type = qr_hf_json(&kind, "markov_head_type");
+    double alpha = 0; /* weight of its loss in training; 0: there is no such head */
+    bool has;
+    QR_TRY(qr_hf_u32_opt(&rank, "markov_rank", &mtp->markov_rank, &has));
+    if (mtp->markov_rank && qr_json_is_string(type) && !is_text(type, "vanilla"))
+        return qr_fail(outer->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: markov_head_type %.40s is not supported",
+                       qr_json_string(type));
+    QR_TRY(qr_hf_f64_opt(&loss, "confidence_head_alpha", &alpha, &has));
+    QR_TRY(qr_hf_bool(&enable, "enable_confidence_head", alpha > 0, &mtp->confidence));
+    QR_TRY(qr_hf_bool(&with, "confidence_head_with_markov", false, &mtp->confidence_markov));
+    mtp->confidence_markov &= mtp->confidence;
+    return QUIRE_OK;
+}
+
+/* Which rows see and predict what, in files of publishers. */
+static quire_status read_rows(const struct qr_hf_source *outer, const struct qr_hf_source *own)
+{
+    struct qr_mtp_config *mtp = &outer->cfg->mtp;
+    const struct qr_json *causal = qr_hf_json(own, "causal"),
+                         *projector = qr_hf_json(own, "projector_type");
+    if (qr_json_is_string(projector) && !is_text(projector, "dflash") &&
+        !is_text(projector, "dspark"))
+        return qr_fail(outer->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: projector_type %.40s is not supported",
+                       qr_json_string(projector));
+    if (qr_json_is_bool(causal))
+        mtp->full_causal = mtp->window_causal = qr_json_is_true(causal);
+    qr_hf_ignore(own, "attention_mode"); /* follows from the numbers of heads */
+    return qr_hf_bool(own, "shift_label", mtp->from_anchor, &mtp->from_anchor);
+}
+
+/* A block drafter. Its rows predict the tokens behind their places in files of DSpark that do not
+ * say otherwise: that is what DeepSpec and SpecForge train. */
 static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_source *outer)
 {
     struct qr_mtp_config *mtp = &h->cfg->mtp;
+    const bool publisher = h->root == h->outer;
+    const char *key = publisher ? "target_layer_ids" : "aux_hidden_state_layer_ids";
     struct qr_hf_source own = *outer;
-    const char *key = "target_layer_ids";
-    bool has, has_own = false, non_causal, from_anchor;
+    bool has, non_causal;
     mtp->kind = QR_MTP_BLOCK;
     h->cfg->tied_embeddings = false;
     QR_TRY(read_vocabulary(h, outer));
-    QR_TRY(qr_hf_bool(outer, "sample_from_anchor", false, &from_anchor));
-    if (from_anchor)
-        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                       "config.json: sample_from_anchor is true, which is not supported");
+    QR_TRY(qr_hf_bool(outer, "sample_from_anchor", is_dspark(outer), &mtp->from_anchor));
     QR_TRY(qr_hf_bool(outer, "sliding_window_non_causal", false, &non_causal));
     mtp->window_causal = !non_causal;
-    QR_TRY(qr_hf_u32_opt(outer, "block_size", &mtp->block_size, &has));
-    if (h->root == h->outer) {
-        own.root = qr_hf_json(outer, "dflash_config");
-        if (!qr_json_is_object(own.root))
-            return qr_hf_missing(outer, "dflash_config");
-        QR_TRY(qr_hf_u32_opt(&own, "block_size", &mtp->block_size, &has_own));
-        const struct qr_json *causal = qr_hf_json(&own, "causal");
-        if (qr_json_is_bool(causal))
-            mtp->full_causal = mtp->window_causal = qr_json_is_true(causal);
-    } else {
-        key = "aux_hidden_state_layer_ids";
+    if (publisher) {
+        QR_TRY(find_options(outer, &own));
+        QR_TRY(read_rows(outer, &own));
     }
-    if (!has && !has_own)
+    if (is_dspark(outer))
+        QR_TRY(read_markov(outer, &own));
+    const struct qr_hf_source size = option(outer, &own, "block_size"),
+                              mask = option(outer, &own, "mask_token_id"),
+                              layers = option(outer, &own, key);
+    QR_TRY(qr_hf_u32_opt(&size, "block_size", &mtp->block_size, &has));
+    if (!has)
         return qr_hf_missing(outer, "block_size");
-    QR_TRY(qr_hf_u32(&own, "mask_token_id", &mtp->mask_token));
-    return read_layer_list(outer, qr_hf_json(&own, key), key, 1, 1, QR_MTP_MAX_FEATURES);
+    QR_TRY(qr_hf_u32(&mask, "mask_token_id", &mtp->mask_token));
+    return read_layer_list(outer, qr_hf_json(&layers, key), key, publisher, 1, QR_MTP_MAX_FEATURES);
 }
 
 quire_status qr_hf_read_head(const struct qr_hf_source *h)

@@ -100,6 +100,16 @@ quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_e
     if (m->kind == QR_MTP_BLOCK && m->mask_token >= c->vocab_size)
         return qr_fail(err, QUIRE_E_FORMAT, "model config: the mask token %u is not below %u",
                        m->mask_token, c->vocab_size);
+    if (m->markov_rank > QR_CONFIG_MAX_HIDDEN)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: a Markov head of rank %u, up to %d is allowed",
+                       m->markov_rank, QR_CONFIG_MAX_HIDDEN);
+    if (m->markov_rank && (c->logit_scale != 1 || c->final_softcap > 0))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "model config: a Markov head and logits with a factor or a soft cap");
+    if (m->confidence_markov && !m->markov_rank)
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: the confidence reads a Markov head, and there is none");
     if (m->n_outputs > c->vocab_size)
         return qr_fail(err, QUIRE_E_FORMAT, "model config: outputs for %u of %u tokens",
                        m->n_outputs, c->vocab_size);

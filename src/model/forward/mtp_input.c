@@ -6,6 +6,7 @@
 #include "base/checked.h"
 #include "base/threads.h"
 #include "model/forward/layer_attention.h"
+#include "model/forward/markov_head.h"
 #include "model/forward/norm.h"
 #include "model/forward/projection.h"
 #include "model/forward/thread_state.h"
@@ -18,6 +19,7 @@ void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
     const size_t half = c->mtp.kind == QR_MTP_SHARED_KV ? c->mtp.base_size : c->hidden_size,
                  input = c->mtp.norm_input ? qr_mtp_input_size(c) : 0;
     size_t count;
+    qr_markov_reserve(model, ctx, buffers);
     if (!c->mtp.kind || c->mtp.kind == QR_MTP_BLOCK)
         return;
     if (qr_mul_size(ctx->max_rows, input > 2 * half ? input : 2 * half, &count))

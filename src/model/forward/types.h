@@ -133,6 +133,13 @@ struct qr_partial_head_buffers {
     size_t stride;
 };
 
+/* Buffers of the Markov head of a block drafter (markov_head.h); all NULL without. */
+struct qr_markov_buffers {
+    float *in;    /* [max_seqs][markov rank] */
+    float *bias;  /* [max_seqs][outputs] */
+    float *state; /* [max_seqs][hidden] normed; NULL without confidence */
+};
+
 /* Buffers of attention with shared keys and values, and of compressed keys (layer_shared_kv.h,
  * compress.h); all NULL in other models. */
 struct qr_compress_buffers {
@@ -266,6 +273,7 @@ struct quire_context {
     struct qr_hyper_buffers hyper;
     struct qr_compress_buffers compress;
     struct qr_partial_head_buffers partial_head;
+    struct qr_markov_buffers markov;
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */

@@ -186,6 +186,10 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return c->mtp.n_clusters;
     case OUTPUTS:
         return c->mtp.n_outputs ? c->mtp.n_outputs : c->vocab_size;
+    case MARKOV:
+        return c->mtp.markov_rank;
+    case CONFIDENCE:
+        return qr_mtp_confidence_size(c);
     case LOW_RANK:
         return c->shared_block.rank;
     case Q_RANK:

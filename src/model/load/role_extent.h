@@ -41,6 +41,8 @@ enum qr_role_extent {
     BASE,
     CLUSTERS,
     OUTPUTS,
+    MARKOV,
+    CONFIDENCE,
     LOW_RANK,
     Q_RANK,
     KV_RANK,

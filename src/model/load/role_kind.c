@@ -53,6 +53,8 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_MTP_OUTPUT:
     case QR_W_MTP_POST:
     case QR_W_MTP_CENTROIDS:
+    case QR_W_MTP_MARKOV_IN:
+    case QR_W_MTP_MARKOV_OUT:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:

@@ -50,6 +50,12 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
         return c->mtp.n_clusters || c->mtp.n_outputs ? QR_REQUIRED
                : c->mtp.n_features                   ? QR_OPTIONAL
                                                      : QR_ABSENT;
+    case QR_W_MTP_MARKOV_IN:
+    case QR_W_MTP_MARKOV_OUT:
+        return required_if(c->mtp.markov_rank != 0);
+    case QR_W_MTP_CONFIDENCE: /* checkpoints may lack it */
+    case QR_W_MTP_CONFIDENCE_BIAS:
+        return c->mtp.confidence ? QR_OPTIONAL : QR_ABSENT;
     case QR_W_POS_EMBD:
         return required_if(c->learned_positions);
     case QR_W_ENC_POS_EMBD:
