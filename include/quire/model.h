@@ -229,8 +229,9 @@ struct quire_model_info {
     uint32_t mtp_shares_kv;
     /** elements of a row of last_hidden of a head, and of own_hidden; 0 in models */
     uint32_t mtp_state_size;
-    /** of a head with features (EAGLE-3, DFlash, DSpark), and of several heads: a row of previous_hidden is
-     *  the inputs of these layers of its model, quire_forward_args.features; 0: none */
+    /** of a head with features (EAGLE-3, DFlash, DSpark), and of several heads: a row of
+     *  previous_hidden is the inputs of these layers of its model, quire_forward_args.features; 0:
+     *  none */
     uint32_t n_mtp_features;
     uint32_t mtp_feature_layers[16];
     /** of a block drafter: rows of a block, the token of all but the first one (else -1);
