@@ -26,15 +26,21 @@ quire_status qr_draft_init(struct quire_engine *e, struct qr_request *r, uint32_
     qr_draft_depth_init(&r->draft_depth);
     r->max_draft = n < QR_DRAFT_MAX_DEPTH ? n : QR_DRAFT_MAX_DEPTH;
     r->draft = qr_alloc(e->allocator, r->max_draft, sizeof *r->draft);
-    return r->draft ? QUIRE_OK
-                    : qr_fail(err, QUIRE_E_NOMEM, "no memory for drafts of %u tokens", n);
+    const bool confidence = e->draft_model && e->draft_model->has_confidence;
+    if (confidence)
+        r->draft_confidence = qr_alloc(e->allocator, r->max_draft, sizeof *r->draft_confidence);
+    return r->draft && (r->draft_confidence || !confidence)
+               ? QUIRE_OK
+               : qr_fail(err, QUIRE_E_NOMEM, "no memory for drafts of %u tokens", n);
 }
 
 void qr_draft_free(struct quire_engine *e, struct qr_request *r)
 {
     qr_suffix_automaton_free(&r->automaton);
     qr_free(e->allocator, r->draft, r->max_draft, sizeof *r->draft);
+    qr_free(e->allocator, r->draft_confidence, r->max_draft, sizeof *r->draft_confidence);
     r->draft = NULL;
+    r->draft_confidence = NULL;
 }
 
 /* Tokens of a draft for the next step: as many as pay, or all. */
@@ -110,6 +116,22 @@ static uint32_t prepare(struct quire_engine *e, struct qr_request *r, uint32_t l
     return r->task.n_draft + r->n_model_draft;
 }
 
+/* Drops the ends of drafts in which the drafter has too little confidence to verify them. */
+static void drop_doubtful(struct quire_engine *e)
+{
+    const struct qr_draft_model *d = e->draft_model;
+    const struct qr_draft_costs costs = costs_of(e, QR_DRAFT_MODEL_CLASS);
+    for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
+        struct qr_request *r = qr_request_of(e->scheduler.running[i]);
+        if (!r->n_model_draft || (r->flags & QUIRE_REQUEST_FIXED_DRAFT))
+            continue;
+        const uint32_t n =
+            qr_draft_confidence_depth(&d->confidence, &costs, r->draft_confidence, r->task.n_draft);
+        r->n_doubtful = r->task.n_draft - n;
+        r->n_model_draft = r->task.n_draft = n;
+    }
+}
+
 /* Requests that were to draft with the draft model and got no draft, because their sequence lacks
  * memory or tokens: this says nothing about drafts. */
 static void forget_missing(struct quire_engine *e)
@@ -134,7 +156,7 @@ uint32_t qr_draft_prepare(struct quire_engine *e, uint32_t budget)
     most = most < e->info.max_draft_tokens ? most : e->info.max_draft_tokens;
     for (uint32_t i = 0; i < e->scheduler.n_running; i++) {
         struct qr_request *r = qr_request_of(e->scheduler.running[i]);
-        r->task.n_draft = r->n_model_draft = 0;
+        r->task.n_draft = r->n_model_draft = r->n_doubtful = 0;
         if (r->draft && qr_task_decodes(&r->task))
             n_drafted += prepare(e, r, n_drafted < most ? most - n_drafted : 0);
         r->model_draft_planned = r->n_model_draft > 0;
@@ -145,6 +167,8 @@ uint32_t qr_draft_prepare(struct quire_engine *e, uint32_t budget)
         qr_mtp_run(e);
     else if (n_planned)
         n_chunks = qr_draft_model_run(e, budget);
+    if (n_planned && e->draft_model->has_confidence)
+        drop_doubtful(e);
     if (n_planned)
         forget_missing(e);
     return n_chunks;
@@ -154,13 +178,17 @@ void qr_draft_record(struct quire_engine *e, struct qr_request *r, uint32_t n_dr
                      uint32_t n_accepted)
 {
     const bool by_model = r->n_model_draft > 0;
-    const struct qr_draft_costs costs = costs_of(e, r->draft_class);
+    struct qr_draft_costs costs = costs_of(e, r->draft_class);
+    costs.block_seconds += r->n_doubtful * costs.draft_seconds; /* they were drawn, too */
     *(by_model ? &e->counters.model_drafted_tokens : &e->counters.lookup_drafted_tokens) +=
         n_drafted;
     *(by_model ? &e->counters.model_accepted_tokens : &e->counters.lookup_accepted_tokens) +=
         n_accepted;
     qr_draft_depth_record(&r->draft_depth, &costs, r->draft_class, r->draft_available, n_drafted,
                           n_accepted);
+    if (by_model && e->draft_model->has_confidence)
+        qr_draft_confidence_record(&e->draft_model->confidence, r->draft_confidence, n_drafted,
+                                   n_accepted);
     if (!qr_mtp_in_use(e)) /* the head computes accepted tokens with the model's hidden states */
         qr_draft_model_commit(e, r, n_accepted);
     r->draft_available = 0;

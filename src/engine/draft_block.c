@@ -48,18 +48,29 @@ void qr_draft_block_plan(struct quire_engine *e)
     }
 }
 
-/* Adds the biases of the Markov head to rows of logits, each behind the token drawn before it. */
-static quire_status add_bias(struct qr_draft_model *d, uint32_t n, const int32_t *previous,
-                             float *const *logits)
+/* Rows that draft the next token of a request each. */
+struct rows {
+    uint32_t n;
+    struct qr_request *requests[MARKOV_ROWS];
+    int32_t previous[MARKOV_ROWS];
+    float *logits[MARKOV_ROWS], confidence[MARKOV_ROWS];
+    const float *hidden[MARKOV_ROWS];
+};
+
+/* Adds the biases of the Markov head to rows, each behind the token drawn before it. */
+static quire_status add_bias(struct qr_draft_model *d, struct rows *rows)
 {
     const struct quire_markov_args args = { .struct_size = sizeof args,
-                                            .n = n,
-                                            .previous = previous,
-                                            .logits = logits,
+                                            .n = rows->n,
+                                            .previous = rows->previous,
+                                            .logits = rows->logits,
+                                            .hidden = rows->hidden,
+                                            .confidence =
+                                                d->has_confidence ? rows->confidence : NULL,
                                             .n_threads = d->team_size.n_last };
     const double begin = qr_clock_now();
     QR_TRY(quire_context_markov(d->context, &args, NULL));
-    qr_step_cost_record(&d->markov_cost, n, qr_clock_now() - begin);
+    qr_step_cost_record(&d->markov_cost, rows->n, qr_clock_now() - begin);
     return QUIRE_OK;
 }
 
@@ -68,24 +79,26 @@ static quire_status add_bias(struct qr_draft_model *d, uint32_t n, const int32_t
 static uint32_t draw_next(struct quire_engine *e, uint32_t depth, uint32_t at, bool *drawn)
 {
     struct qr_draft_model *d = e->draft_model;
-    struct qr_request *requests[MARKOV_ROWS];
-    int32_t previous[MARKOV_ROWS];
-    float *logits[MARKOV_ROWS];
-    uint32_t n = 0;
-    for (; at < d->batch.n_complete && n < MARKOV_ROWS; at++) {
+    struct rows rows = { 0 };
+    for (; at < d->batch.n_complete && rows.n < MARKOV_ROWS; at++) {
         struct qr_request *r = qr_draft_model_request(d->batch.complete[at]);
+        const size_t row = d->batch.first_logits[at] + (size_t)depth;
         if (r->task.n_draft != depth || depth >= r->n_model_draft)
             continue;
-        requests[n] = r;
-        previous[n] = r->tokens[r->task.n_tokens + depth - 1]; /* drafted tokens lie behind */
-        logits[n++] = d->logits + (d->batch.first_logits[at] + (size_t)depth) * d->vocab_size;
+        rows.requests[rows.n] = r;
+        rows.previous[rows.n] = r->tokens[r->task.n_tokens + depth - 1]; /* drafts lie behind */
+        rows.hidden[rows.n] = d->hidden_out + d->batch.logits_rows[row] * (size_t)d->state_size;
+        rows.logits[rows.n++] = d->logits + row * d->vocab_size;
     }
-    const bool ok = n && add_bias(d, n, previous, logits) == QUIRE_OK;
-    for (uint32_t i = 0; i < n; i++)
+    const bool ok = rows.n && add_bias(d, &rows) == QUIRE_OK;
+    for (uint32_t i = 0; i < rows.n; i++) {
+        if (ok && d->has_confidence)
+            rows.requests[i]->draft_confidence[depth] = rows.confidence[i];
         if (ok)
-            qr_draft_model_add_token(e, requests[i], logits[i]);
+            qr_draft_model_add_token(e, rows.requests[i], rows.logits[i]);
         else
-            requests[i]->n_model_draft = depth;
+            rows.requests[i]->n_model_draft = depth;
+    }
     *drawn |= ok;
     return at;
 }

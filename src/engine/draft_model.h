@@ -12,6 +12,7 @@
  * its failures is an error of the request: there is no draft then. */
 #ifndef QR_ENGINE_DRAFT_MODEL_H
 #define QR_ENGINE_DRAFT_MODEL_H
+#include "engine/speculation/draft_confidence.h"
 #include "engine/types.h"
 
 struct qr_draft_model {
@@ -41,12 +42,14 @@ struct qr_draft_model {
     int32_t masks[QR_DRAFT_MAX_DEPTH]; /* its mask token, repeated */
     bool from_anchor, markov;          /* mtp_from_anchor, mtp_markov_rank */
     struct qr_step_cost markov_cost;   /* of a call of the Markov head, by rows */
-    float *step_hidden;                /* [max_step_tokens][input_size] of the model's last step */
-    float *hidden_in;                  /* [rows of a pass][the larger size] of a pass */
-    float *hidden_out;                 /* [rows of a pass][state_size] of the same */
-    const float *hidden_rows;          /* of the last step: step_hidden, or the vectors' */
-    struct qr_draft_heads *heads;      /* NULL without takes_turns */
-    uint32_t n_rows;                   /* of hidden_in in the planned pass */
+    bool has_confidence;               /* mtp_confidence */
+    struct qr_draft_confidence confidence;
+    float *step_hidden;           /* [max_step_tokens][input_size] of the model's last step */
+    float *hidden_in;             /* [rows of a pass][the larger size] of a pass */
+    float *hidden_out;            /* [rows of a pass][state_size] of the same */
+    const float *hidden_rows;     /* of the last step: step_hidden, or the vectors' */
+    struct qr_draft_heads *heads; /* NULL without takes_turns */
+    uint32_t n_rows;              /* of hidden_in in the planned pass */
     struct qr_team_size team_size;
     struct qr_step_cost step_cost;  /* of passes that draft */
     double seconds_per_chunk_token; /* measured; 0 = not yet */

@@ -168,6 +168,7 @@ static quire_status check_head(struct quire_engine *e, const struct quire_engine
     d->block_size = info->mtp_block_size;
     d->from_anchor = info->mtp_from_anchor;
     d->markov = info->mtp_markov_rank != 0;
+    d->has_confidence = d->markov && info->mtp_confidence;
     for (uint32_t i = 0; i < QR_DRAFT_MAX_DEPTH; i++)
         d->masks[i] = info->mtp_mask_token;
     d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);

@@ -125,8 +125,9 @@ struct qr_request {
     struct qr_output_text output;
     double start_time, first_token_time, last_token_time; /* 0 = not reached */
     struct quire_sampling_state sampling_state;           /* after the last sampled token */
-    double sum_logprob; /* of the output, where log-probabilities are computed */
-    int32_t *draft;     /* [max_draft]; NULL = no speculative decoding */
+    double sum_logprob;      /* of the output, where log-probabilities are computed */
+    int32_t *draft;          /* [max_draft]; NULL = no speculative decoding */
+    float *draft_confidence; /* [max_draft] of the drafter in these; NULL: it has none */
     uint32_t max_draft, draft_available, draft_class;
     struct qr_suffix_automaton automaton; /* of the tokens */
     struct qr_draft_depth draft_depth;
@@ -171,6 +172,7 @@ struct qr_request {
     bool model_draft_planned;  /* for the current step */
     struct qr_task draft_task; /* its sequence is NULL unless the draft model has tokens of it */
     uint32_t n_model_draft;    /* tokens of the draft that are the draft model's */
+    uint32_t n_doubtful;       /* further ones that it drew and that are not verified */
     /* with a head of multi-token prediction: the n_hidden rows of the last step from hidden_row on
      * are the positions from hidden_first on; its sequence begins behind position mtp_base */
     uint32_t hidden_row, hidden_first, n_hidden, mtp_base;

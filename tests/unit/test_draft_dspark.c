@@ -255,10 +255,9 @@ static void test_block(void **state)
         run_step(&of_head, N, &a, QUIRE_OK, "");
         of_head.n_before = N;
         const uint32_t rows[] = { 0, 1, 2, 3, 4, 5 };
-        a = (struct quire_forward_args){ .token_ids = d->batch.token_ids,
-                                         .logits_rows = rows,
-                                         .n_logits = ROWS,
-                                         .logits = block };
+        a = (struct quire_forward_args){
+            .token_ids = d->batch.token_ids, .logits_rows = rows, .n_logits = ROWS, .logits = block
+        };
         run_step(&of_head, ROWS, &a, QUIRE_OK, "");
         int32_t token = d->batch.token_ids[0];
         for (uint32_t i = 0; i < n_drafts; i++) {
@@ -273,12 +272,66 @@ static void test_block(void **state)
     }
 }
 
+/* Costs that rise by a tenth of a row with each row, whatever the steps of the test take. */
+static void set_costs(struct quire_engine *e)
+{
+    struct qr_step_cost cost = { .n_records = 4 };
+    for (int i = 0; i < 4; i++) {
+        cost.classes[i].rows = 1 << i;
+        cost.classes[i].seconds = 0.9 + 0.1 * (1 << i);
+        cost.classes[i].last = 4;
+    }
+    e->step_cost = cost;
+}
+
+/* Largest number of drafted tokens that a step verifies, if tokens of any confidence have been
+ * accepted with this probability. */
+static uint32_t most_verified(double accepted)
+{
+    static struct result r;
+    const struct quire_sampling_params sampling = sampling_of(0, 5);
+    const struct quire_engine_params ep = head_params();
+    struct quire_engine *e = open_with(&ep);
+    struct quire_request_params p = fixed(prompt, N, 40, &sampling);
+    uint32_t most = 0;
+    p.draft_tokens = 5;
+    p.flags = QUIRE_REQUEST_IGNORE_EOS;
+    const quire_request_id id = submit(e, &p);
+    do {
+        for (int i = 0; i < QR_CONFIDENCE_RANGES; i++) {
+            e->draft_model->confidence.tried[i] = 1e9;
+            e->draft_model->confidence.accepted[i] = accepted * 1e9;
+        }
+        set_costs(e);
+        assert_status(QUIRE_OK, quire_engine_step(e, NULL));
+        if (e->scheduler.n_running) {
+            const struct qr_request *request = qr_request_of(e->scheduler.running[0]);
+            most = request->n_model_draft > most ? request->n_model_draft : most;
+        }
+    } while (e->scheduler.n_running);
+    run_to_completion(e, &id, 1, &r);
+    quire_engine_close(e);
+    return most;
+}
+
+/* Of a draft the tokens are verified whose acceptance pays, at least one. */
+static void test_confidence(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    write_drafter("llama", true, "", "", true);
+    make_prompt(1);
+    assert_int_equal(most_verified(0), 1);
+    assert_true(most_verified(1) > 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_opening),    cmocka_unit_test(test_arguments),
         cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_same_answers),
-        cmocka_unit_test(test_block),
+        cmocka_unit_test(test_block),      cmocka_unit_test(test_confidence),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

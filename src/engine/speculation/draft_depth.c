@@ -62,8 +62,13 @@ static int32_t known_depth(const struct qr_draft_costs *costs)
     return n ? (1 << (n - 1)) - 1 : -1;
 }
 
-/* Cost of drafting and verifying `depth` tokens, in steps of one row. */
-static double relative_cost(const struct qr_draft_costs *costs, uint32_t depth)
+uint32_t qr_draft_depth_known(const struct qr_draft_costs *costs)
+{
+    const int32_t known = known_depth(costs);
+    return known > 0 ? (uint32_t)known : 0;
+}
+
+double qr_draft_step_seconds(const struct qr_draft_costs *costs, uint32_t depth)
 {
     const uint32_t rows = depth + 1;
     const double *s = costs->step_seconds;
@@ -71,18 +76,21 @@ static double relative_cost(const struct qr_draft_costs *costs, uint32_t depth)
     while (rows >> (i + 1))
         i++;
     const uint32_t power = 1u << i;
-    double seconds = s[i] + depth * costs->draft_seconds + (depth ? costs->block_seconds : 0);
-    if (rows > power)
-        seconds += (s[i + 1] - s[i]) * (rows - power) / power;
-    return seconds / s[0];
+    return rows > power ? s[i] + (s[i + 1] - s[i]) * (rows - power) / power : s[i];
+}
+
+/* Cost of drafting and verifying `depth` tokens, in steps of one row. */
+static double relative_cost(const struct qr_draft_costs *costs, uint32_t depth)
+{
+    const double draft = depth * costs->draft_seconds + (depth ? costs->block_seconds : 0);
+    return (qr_draft_step_seconds(costs, depth) + draft) / costs->step_seconds[0];
 }
 
 uint32_t qr_draft_depth_choose(const struct qr_draft_depth *d, const struct qr_draft_costs *costs,
                                uint32_t draft_class, uint32_t available)
 {
     const struct qr_draft_acceptance *a = &d->classes[draft_class];
-    const int32_t known = known_depth(costs);
-    const uint32_t most = known > 0 ? smaller(available, (uint32_t)known) : 0;
+    const uint32_t most = smaller(available, qr_draft_depth_known(costs));
     double acceptance = first_acceptance(a), reached = 1, tokens = 1, best_rate = 0;
     uint32_t best = 0; /* of the depths above 0 */
     for (uint32_t depth = 1; depth <= most; depth++) {

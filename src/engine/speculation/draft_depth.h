@@ -33,6 +33,12 @@ struct qr_draft_acceptance {
     uint32_t probe_interval;   /* of these steps, before the next probe */
 };
 
+/* Largest depth whose cost is known; 0: none is. */
+uint32_t qr_draft_depth_known(const struct qr_draft_costs *costs);
+
+/* Seconds of a step that verifies a draft of so many tokens, at most qr_draft_depth_known(). */
+double qr_draft_step_seconds(const struct qr_draft_costs *costs, uint32_t depth);
+
 struct qr_draft_depth {
     /* A class groups drafts of similar acceptance, such as matches of similar length. */
     struct qr_draft_acceptance classes[QR_DRAFT_CLASSES];
