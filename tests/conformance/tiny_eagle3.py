@@ -121,21 +121,27 @@ class Base(Net):
 class Head(Net):
     """own: embeddings, a hidden size and a smaller vocabulary of its own; residual: the residual stream is normalized;
     layers: whose inputs it reads, None: the default; library: in the style of the Speculators library, with norms of what PROJ
-    reads and of the state; output: an output matrix of its own"""
+    reads and of the state; output: an output matrix of its own; each: the norm of what PROJ reads is one of each feature;
+    depth: its number of layers"""
 
-    def __init__(self, base, own, residual, layers, library, output=True):
+    def __init__(self, base, own, residual, layers, library, output=True, each=False, depth=1):
         super().__init__(5, 24 if own else base.hidden, 3 if own else 4)
         self.base, self.own, self.residual, self.layers, self.library = base, own, residual, layers, library
-        self.at = "layers.0." if library else "midlayer."
+        self.each, self.depth, self.n_features = each, depth, len(layers or "123")
+        self.at = "layers.0." if library or depth > 1 else "midlayer."
         if self.heads % KV_HEADS:
             self.heads = 4
         self.add_layer(self.at, 2 * self.hidden, ("input_layernorm", "hidden_norm", "post_attention_layernorm"))
-        self.w.add("fc.weight", None, [self.hidden, 3 * base.hidden])
+        for i in range(1, depth):
+            self.add_layer(f"layers.{i}.", self.hidden, ("input_layernorm", "post_attention_layernorm"))
+        self.w.add("fc.weight", None, [self.hidden, self.n_features * base.hidden])
         self.w.add("norm.weight", None, [self.hidden], 1, 0.3)
         if output:
             self.w.add("lm_head.weight", None, [DRAFT_VOCAB if own else VOCAB, self.hidden])
-        if library:
-            self.w.add("input_norm.weight", None, [3 * base.hidden], 1, 0.3)
+        for i in range(self.n_features if each else 0):
+            self.w.add(f"fc_norm.{i}.weight", None, [base.hidden], 1, 0.3)
+        if library and not each:
+            self.w.add("input_norm.weight", None, [self.n_features * base.hidden], 1, 0.3)
         self.order = sorted(random.Random(2).sample(range(VOCAB), DRAFT_VOCAB)) if own else range(VOCAB)
         if own:
             self.w.add("embed_tokens.weight", None, [VOCAB, self.hidden], 0, 1)
@@ -145,8 +151,11 @@ class Head(Net):
         words = self.w.matrix("embed_tokens.weight") if self.own else self.base.w.matrix("model.embed_tokens.weight")
         normed = self.normed(f"{self.at}hidden_norm", g)
         x = normed if self.residual else g
-        x = add(x, self.attention(self.at, self.normed(f"{self.at}input_layernorm", words[token]) + normed, position, cache))
+        x = add(x, self.attention(self.at, self.normed(f"{self.at}input_layernorm", words[token]) + normed, position, cache[0]))
         x = self.feed_forward(self.at, x)
+        for i in range(1, self.depth):
+            x = add(x, self.attention(f"layers.{i}.", self.normed(f"layers.{i}.input_layernorm", x), position, cache[i]))
+            x = self.feed_forward(f"layers.{i}.", x)
         normed, logits = self.normed("norm", x), [-math.inf] * VOCAB
         for token_of, y in zip(self.order, (self if "lm_head.weight" in self.w.tensors else self.base).times("lm_head", normed)):
             logits[token_of] = y
@@ -154,22 +163,25 @@ class Head(Net):
 
     def run(self, ids, streams):
         """Rows of all positions but the last, and one behind them with the head's own state and the first token."""
-        layers, cache, rows = self.layers or (2, LAYERS // 2, LAYERS - 3), [], []
+        layers, cache, rows = self.layers or (2, LAYERS // 2, LAYERS - 3), [[] for _ in range(self.depth)], []
         for position, token in enumerate(ids[1:]):
-            features = sum((streams[position][i] for i in layers), [])
-            g = self.times("fc", self.normed("input_norm", features) if self.library else features)
+            features = [streams[position][i] for i in layers]
+            if self.each:
+                features = [self.normed(f"fc_norm.{i}", f) for i, f in enumerate(features)]
+            features = sum(features, [])
+            g = self.times("fc", self.normed("input_norm", features) if self.library and not self.each else features)
             rows.append(self.row(token, g, position, cache))
         return [r[0] for r in rows], [r[1] for r in rows], self.row(ids[0], rows[-1][1], len(rows), cache)[0]
 
     def write(self, folder, eagle=None, sizes=None, order=None, **changes):
         os.makedirs(folder, exist_ok=True)
-        sizes = {"model_type": "llama", "num_hidden_layers": 1, **self.sizes(), **(sizes or {})}
+        sizes = {"model_type": "llama", "num_hidden_layers": self.depth, **self.sizes(), **(sizes or {})}
         options = {"draft_vocab_size": len(self.order), "norm_before_residual": self.residual, "dtype": "float32",
                    "target_hidden_size": self.base.hidden if self.own else None, **changes}
         if self.library:
             config = {"architectures": ["Eagle3Speculator"], "speculators_model_type": "eagle3", "speculators_version": "0.3.0",
-                      "transformer_layer_config": sizes, "eagle_aux_hidden_state_layer_ids": self.layers, "norm_before_fc": True,
-                      "norm_output": True, **options}
+                      "transformer_layer_config": sizes, "eagle_aux_hidden_state_layer_ids": self.layers,
+                      "norm_before_fc": not self.each, "fc_norm": self.each, "norm_output": True, **options}
         else:
             ids = [i - 1 for i in self.layers] if self.layers else None
             config = {"architectures": ["LlamaForCausalLMEagle3"], **sizes, **options, "eagle_config": {
@@ -188,16 +200,19 @@ class Head(Net):
                  "embed_tokens": "token_embd", "fc": "fc", **{f"{self.at}self_attn.{p}_proj": f"blk.0.attn_{p}" for p in "qkv"},
                  f"{self.at}self_attn.o_proj": "blk.0.attn_output",
                  **{f"{self.at}mlp.{p}_proj": f"blk.0.ffn_{p}" for p in ("gate", "up", "down")}}
+        parts = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.o_proj": "attn_output",
+                 **{f"self_attn.{p}_proj": f"attn_{p}" for p in "qkv"}, **{f"mlp.{p}_proj": f"ffn_{p}" for p in ("gate", "up", "down")}}
+        names.update({f"layers.{i}.{hf}": f"blk.{i}.{g}" for i in range(1, self.depth) for hf, g in parts.items()})
         tensors = {}
         for hf, (_, shape, values) in self.w.tensors.items():
             name = names[hf.removesuffix(".weight")]
-            if name in ("blk.0.attn_q", "blk.0.attn_k"):
+            if name.endswith((".attn_q", ".attn_k")):
                 rows = [values[i * shape[1]:(i + 1) * shape[1]] for i in range(shape[0])]
                 rows = [rows[i // HEAD * HEAD + i % 2 * (HEAD // 2) + i % HEAD // 2] for i in range(shape[0])]
                 values = sum(rows, [])
             tensors[f"{name}.weight"] = (shape, values)
         tensors["d2t"] = ([len(self.order)], struct.pack(f"<{len(self.order)}q", *self.order), GGUF_I64)
-        keys = {"block_count": (GGUF_U32, 1), "context_length": (GGUF_U32, 128), "embedding_length": (GGUF_U32, self.hidden),
+        keys = {"block_count": (GGUF_U32, self.depth), "context_length": (GGUF_U32, 128), "embedding_length": (GGUF_U32, self.hidden),
                 "feed_forward_length": (GGUF_U32, 2 * self.hidden), "attention.head_count": (GGUF_U32, self.heads),
                 "attention.head_count_kv": (GGUF_U32, KV_HEADS), "attention.layer_norm_rms_epsilon": (GGUF_F32, EPS),
                 "attention.key_length": (GGUF_U32, HEAD), "attention.value_length": (GGUF_U32, HEAD),
@@ -223,21 +238,23 @@ def write_golden(folder, base, head):
 
 def check_refusals(plain, library, head, model, scratch):
     ok, folder, path, ids = True, f"{scratch}/bad", f"{scratch}/bad.gguf", "eagle_aux_hidden_state_layer_ids"
-    for changes, word in (({"sizes": {"num_hidden_layers": 2}}, "num_hidden_layers"), ({"norm_before_fc": True}, "input_norm"),
+    for changes, word in (({"sizes": {"num_hidden_layers": 2}}, "layers.1"), ({"norm_before_fc": True}, "input_norm"),
                           ({"eagle": {"use_aux_hidden_state": False}}, "use_aux_hidden_state"),
                           ({"eagle": {"use_mtp_layernorm": True}}, "eagle_config.use_mtp_layernorm"),
-                          ({"eagle": {"parallel_draft_step": 4}}, "eagle_config.parallel_draft_step"), ({"eagle": {ids: [1, 2]}}, ids),
+                          ({"eagle": {"parallel_draft_step": 4}}, "eagle_config.parallel_draft_step"), ({"eagle": {ids: [1, 2]}}, "fc"),
+                          ({"eagle": {ids: [1] * 17}}, ids), ({"fc_norm": True}, "fc_norm.0"), ({"fc_norm": 1}, "fc_norm"),
                           ({"eagle": {ids: [1, 2, "x"]}}, ids), ({"eagle": {ids: [1, 2, 5]}}, "layer 6"),
                           ({"draft_vocab_size": VOCAB + 1}, "outputs"), ({"draft_vocab_size": 39}, "lm_head"), ({"target_hidden_size": 16}, "fc"),
                           ({"sizes": {"vocab_size": VOCAB + 1}}, "embed_tokens"), ({"order": [0] * 38 + [-1, 0]}, "d2t"),
                           ({"order": [VOCAB] + [0] * 39}, "d2t"), ({"hidden_sizes": 3}, "hidden_sizes")):
         head.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
-    for key, value in (("extract_layers", (GGUF_ARRAY, [1, 2])), ("extract_layers", (GGUF_ARRAY, [1, 2, 3000000])),
-                       ("block_count", (GGUF_U32, 2)), ("target_hidden_size", (GGUF_U32, 0))):
+    for key, value, word in (("extract_layers", (GGUF_ARRAY, [1, 2]), "fc"), ("extract_layers", (GGUF_ARRAY, [1, 2, 3000000]), "extract_layers"),
+                             ("extract_layers", (GGUF_ARRAY, [1] * 17), "extract_layers"), ("block_count", (GGUF_U32, 2), "blk.1"),
+                             ("target_hidden_size", (GGUF_U32, 0), "hidden size")):
         head.write_gguf(path, **{key: value})
-        ok &= tiny.is_refused(["--head", path, model], {"target_hidden_size": "hidden size"}.get(key, key))
-    for changes, word in (({"fc_norm": True}, "fc_norm"), ({"norm_before_fc": False}, "input_norm")):
+        ok &= tiny.is_refused(["--head", path, model], word)
+    for changes, word in (({"fc_norm": True}, "exclude each other"), ({"norm_before_fc": False}, "input_norm")):
         library.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
     plain.write(folder, target_hidden_size=16)
@@ -250,7 +267,8 @@ def check_refusals(plain, library, head, model, scratch):
 def main():
     base, ok, heads = Base(), True, []
     with tempfile.TemporaryDirectory() as scratch:
-        for args in (False, False, None, False, False), (False, True, [1, 2, 4], True), (True, False, [1, 3, 5], False):
+        for args in ((False, False, None, False, False), (False, True, [1, 2, 4], True), (True, False, [1, 3, 5], False),
+                     (False, True, [0, 1, 2, 5], True, True, True), (False, False, [4, 1], False, True, False, 3)):
             head = Head(base, *args)
             heads.append(head)
             model, folder, gguf = (f"{scratch}/{name}{len(heads)}" for name in ("model", "head", "head.gguf"))
@@ -262,7 +280,7 @@ def main():
             if not head.library: # the format lacks its norms
                 head.write_gguf(gguf)
                 ok &= not subprocess.call([sys.argv[1], "golden", "--head", gguf, model])
-        ok &= check_refusals(*heads, model, scratch)
+        ok &= check_refusals(*heads[:3], model, scratch)
     return 0 if ok else 1
 
 

@@ -218,6 +218,9 @@ static const char *const heads[] = {
     "{\"architectures\":[1],\"speculators_model_type\":\"eagle3\",\"transformer_layer_config\":{"
     "\"model_type\":\"llama\",\"num_hidden_layers\":1," HEAD "},\"draft_vocab_size\":320,"
     "\"eagle_aux_hidden_state_layer_ids\":[1,2,3],\"norm_before_fc\":true,\"norm_output\":true}",
+    "{\"speculators_model_type\":\"eagle3\",\"transformer_layer_config\":{\"model_type\":\"llama\","
+    "\"num_hidden_layers\":2," HEAD
+    "},\"eagle_aux_hidden_state_layer_ids\":[1,2],\"fc_norm\":true}",
     "{\"architectures\":[1,\"Draft\",\"DFlashDraftModel\"],\"model_type\":\"qwen3\","
     "\"num_hidden_layers\":2," HEAD ",\"block_size\":8,\"dflash_config\":{\"causal\":false,"
     "\"mask_token_id\":7,\"target_layer_ids\":[0,1]}}",
@@ -322,8 +325,12 @@ static void test_heads(void **state)
     bad(SPARK("1", ",\"projector_type\":\"domino\""), QUIRE_E_UNSUPPORTED,
         "projector_type domino is not supported");
     bad(SPARK("1", ",\"logit_scale\":0.5"), QUIRE_E_UNSUPPORTED, "a factor or a soft cap");
-    bad(EAGLE("2", "[1,2,3]"), QUIRE_E_UNSUPPORTED, "num_hidden_layers is 2");
-    bad(EAGLE("1", "[1,2]"), QUIRE_E_UNSUPPORTED, "layer_ids must list 3 numbers of layers");
+    c = good(EAGLE("2", "[1,2]"));
+    assert_true(c.n_layers == 2 && c.mtp.n_features == 2 && !c.layers[1].skip_attn_norm);
+    qr_model_config_free(&c);
+    bad(EAGLE("1", "[1,1024]"), QUIRE_E_UNSUPPORTED, "layer_ids must list 1 to 16 numbers");
+    bad(EAGLE("1", "[1],\"norm_before_fc\":true,\"fc_norm\":true"), QUIRE_E_FORMAT,
+        "exclude each other");
     bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[" FIVE FIVE FIVE "1,2]"),
         QUIRE_E_UNSUPPORTED, "layer_ids must list 1 to 16 numbers of layers");
     bad(DFLASH(",\"block_size\":8,\"aux_hidden_state_layer_ids\":[1024]"), QUIRE_E_UNSUPPORTED,

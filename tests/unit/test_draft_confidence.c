@@ -102,8 +102,7 @@ static double speed(uint32_t depth)
             p[i] = easy ? 0.95 : 0.4;
             confidence[i] = easy ? 0.55f : 0.1f;
         }
-        const uint32_t n =
-            depth ? depth : qr_draft_confidence_depth(&c, &costs, confidence, MOST);
+        const uint32_t n = depth ? depth : qr_draft_confidence_depth(&c, &costs, confidence, MOST);
         uint32_t accepted = 0;
         while (accepted < n && uniform() < p[accepted])
             accepted++;
@@ -127,8 +126,7 @@ static void test_learns(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_estimate),
-                                        cmocka_unit_test(test_depth),
-                                        cmocka_unit_test(test_limits),
+                                        cmocka_unit_test(test_depth), cmocka_unit_test(test_limits),
                                         cmocka_unit_test(test_learns) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

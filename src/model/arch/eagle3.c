@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eagle3.c - EAGLE-3: heads of multi-token prediction in files of their own, one layer of Llama
- * that reads the residual stream of a model of any family before three of its layers. */
+/* eagle3.c - EAGLE-3: heads of multi-token prediction in files of their own, layers of Llama, mostly
+ * one, that read the residual stream of a model of any family before some of its layers. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -28,9 +28,11 @@ static const struct qr_name_rule names[] = {
     { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "norm.weight" },
     { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
     { QR_W_MTP_INPUT_NORM, QR_SLICE_ALL, "input_norm.weight" },
+    { QR_W_MTP_FEATURE_NORMS, QR_SLICE_ALL, "fc_norm.%u.weight" },
     { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
     BOTH(QR_W_MTP_EMBD_NORM, "input_layernorm.weight"),
     BOTH(QR_W_MTP_HIDDEN_NORM, "hidden_norm.weight"),
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, "layers.%u.input_layernorm.weight" }, /* behind the first */
     BOTH(QR_W_ATTN_Q, "self_attn.q_proj.weight"),
     BOTH(QR_W_ATTN_K, "self_attn.k_proj.weight"),
     BOTH(QR_W_ATTN_V, "self_attn.v_proj.weight"),

@@ -19,9 +19,10 @@ enum qr_mtp_kind {
      * the last layer of the model, of its kind, that has some (kv_source QR_KV_OF_BASE), from
      * position 0 to i. Its own position is i + 1, for RoPE and windows. */
     QR_MTP_SHARED_KV,
-    /* One layer, files of its own (EAGLE-3, arXiv 2503.01840): g = proj([f0; f1; f2]), f being the
-     * residual stream before three layers of the model, or for tokens that it drafted its own
-     * behind the layer. x = g; x += attn([norm(e); norm(g)]); x += ffn(norm(x)). */
+    /* Files of its own (EAGLE-3, arXiv 2503.01840): g = proj([f0; f1; ...]), f being the residual
+     * stream before some layers of the model, three by default; for tokens that it drafted g is its
+     * own behind its last layer. x = g; the first layer is x += attn([norm(e); norm(g)]),
+     * x += ffn(norm(x)), others are those of Llama. */
     QR_MTP_FEATURES,
     /* A block drafter, files of its own (DFlash, arXiv 2602.06036): layers of Qwen 3 whose keys and
      * values at i are projections of norm(proj([f0; f1; ...])) in every layer, f being the residual
@@ -35,7 +36,7 @@ enum qr_mtp_kind {
 };
 
 enum {
-    QR_MTP_N_FEATURES = 3, /* of kind FEATURES */
+    QR_MTP_N_FEATURES = 3, /* of kind FEATURES, if the file does not list them */
     QR_MTP_MAX_FEATURES = 16,
     QR_MTP_DEFAULT_LAYER = UINT32_MAX,
 };
@@ -60,7 +61,8 @@ struct qr_mtp_config {
     bool hidden_first;       /* LAYER: proj([norm(h); norm(e)]) */
     enum qr_mtp_heads heads; /* LAYER: unless FIRST, n_layers of them */
     bool norm_residual;      /* FEATURES: x = norm(g) */
-    bool norm_input;         /* FEATURES: g = proj(norm([f0; f1; f2])) */
+    bool norm_input;         /* FEATURES: g = proj(norm([f0; f1; ...])) */
+    bool norm_features;      /* FEATURES: g = proj([norm(f0); norm(f1); ...]) */
     bool norm_state;    /* FEATURES: the state of drafted tokens is that behind the final norm */
     uint32_t layer;     /* LAYER: number of the first head's layer in tensor names */
     uint32_t base_size; /* hidden size of the model; 0: that of the head */

@@ -66,9 +66,10 @@ enum qr_weight_role {
     QR_W_MTP_POST,      /* [base size][hidden] */
     QR_W_MTP_CENTROIDS, /* [clusters][hidden] */
     QR_W_MTP_ORDER, /* [outputs] integers: the token of each row, of clusters one after another */
-    QR_W_MTP_MARKOV_IN,  /* [vocab][markov rank] */
-    QR_W_MTP_MARKOV_OUT, /* [outputs][markov rank] */
-    QR_W_MTP_CONFIDENCE, /* [1][hidden, or hidden + markov rank] */
+    QR_W_MTP_FEATURE_NORMS, /* stack of [base size], one per feature */
+    QR_W_MTP_MARKOV_IN,     /* [vocab][markov rank] */
+    QR_W_MTP_MARKOV_OUT,    /* [outputs][markov rank] */
+    QR_W_MTP_CONFIDENCE,    /* [1][hidden, or hidden + markov rank] */
     QR_W_MTP_CONFIDENCE_BIAS,
     QR_W_FIRST_LAYER_ROLE,
     /* per layer */

@@ -8,10 +8,9 @@
 #include "model/config/config.h"
 #include "model/config/limits.h"
 
-/* A list of `least` to `most` layers whose inputs the head reads, and the tokens that it has
- * outputs for: a tensor lists them, if they are a part of the vocabulary. */
-static quire_status read_layers(const struct qr_gguf_source *s, const char *key, uint32_t least,
-                                uint32_t most)
+/* A list of layers whose inputs the head reads, and the tokens that it has outputs for: a tensor
+ * lists them, if they are a part of the vocabulary. */
+static quire_status read_layers(const struct qr_gguf_source *s, const char *key)
 {
     struct qr_mtp_config *mtp = &s->cfg->mtp;
     char name[QR_GGUF_KEY_MAX];
@@ -23,17 +22,17 @@ static quire_status read_layers(const struct qr_gguf_source *s, const char *key,
     }
     qr_gguf_source_key(s, key, name);
     QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
-    bool numbers = list.count >= least && list.count <= most;
+    bool numbers = list.count >= 1 && list.count <= QR_MTP_MAX_FEATURES;
     for (uint32_t i = 0; numbers && i < list.count; i++) {
         int64_t v;
         numbers = qr_gguf_array_i64(&list, i, &v) && v >= 0 && v <= QR_CONFIG_MAX_LAYERS;
         mtp->feature_layers[i] = numbers ? (uint32_t)v : 0;
     }
     mtp->n_features = (uint32_t)list.count;
-    return numbers
-               ? QUIRE_OK
-               : qr_fail(s->err, QUIRE_E_FORMAT,
-                         "metadata key %s must list %u to %u numbers of layers", name, least, most);
+    return numbers ? QUIRE_OK
+                   : qr_fail(s->err, QUIRE_E_FORMAT,
+                             "metadata key %s must list 1 to %d numbers of layers", name,
+                             QR_MTP_MAX_FEATURES);
 }
 
 /* A head with features. */
@@ -43,12 +42,7 @@ static quire_status read_features(const struct qr_gguf_source *s)
     mtp->kind = QR_MTP_FEATURES;
     QR_TRY(qr_gguf_source_u32(s, "target_hidden_size", &mtp->base_size));
     QR_TRY(qr_gguf_source_bool_or(s, "norm_before_residual", false, &mtp->norm_residual));
-    QR_TRY(read_layers(s, "extract_layers", QR_MTP_N_FEATURES, QR_MTP_N_FEATURES));
-    return s->cfg->n_layers == 1
-               ? QUIRE_OK
-               : qr_fail(s->err, QUIRE_E_UNSUPPORTED,
-                         "metadata key %s.block_count is %u, a head with features has 1", s->prefix,
-                         s->cfg->n_layers);
+    return read_layers(s, "extract_layers");
 }
 
 /* The Markov head of a block drafter, and that of confidence: tensors show them. */
@@ -80,7 +74,7 @@ static quire_status read_block(const struct qr_gguf_source *s)
     if (id < 0 || id > INT32_MAX)
         return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must be a token id", mask);
     mtp->mask_token = (uint32_t)id;
-    return read_layers(s, "target_layers", 1, QR_MTP_MAX_FEATURES);
+    return read_layers(s, "target_layers");
 }
 
 /* A head that reads the keys and values of its model. */

@@ -103,11 +103,11 @@ static quire_status read_shared_kv(const struct qr_hf_source *h, const struct qr
 /* Layers whose inputs the head reads: the numbers in a list, plus `add` where they count layers
  * whose outputs it reads; -1 is the embedding then. */
 static quire_status read_layer_list(const struct qr_hf_source *h, const struct qr_json *list,
-                                    const char *key, uint32_t add, uint32_t least, uint32_t most)
+                                    const char *key, uint32_t add)
 {
     struct qr_mtp_config *mtp = &h->cfg->mtp;
     const size_t n = qr_json_size(list);
-    bool numbers = n >= least && n <= most;
+    bool numbers = n >= 1 && n <= QR_MTP_MAX_FEATURES;
     for (uint32_t i = 0; numbers && i < n; i++) {
         const struct qr_json *v = qr_json_at(list, i);
         const int64_t layer = qr_json_is_integer(v) ? qr_json_integer(v) : INT64_MIN;
@@ -115,13 +115,10 @@ static quire_status read_layer_list(const struct qr_hf_source *h, const struct q
         mtp->feature_layers[i] = numbers ? (uint32_t)(layer + add) : 0;
     }
     mtp->n_features = (uint32_t)n;
-    if (numbers)
-        return QUIRE_OK;
-    return least == most
-               ? qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                         "config.json: %s must list %u numbers of layers", key, most)
-               : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                         "config.json: %s must list %u to %u numbers of layers", key, least, most);
+    return numbers ? QUIRE_OK
+                   : qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                             "config.json: %s must list 1 to %d numbers of layers", key,
+                             QR_MTP_MAX_FEATURES);
 }
 
 /* Of EAGLE-3. Files of the Speculators library count layers by their inputs, those in eagle_config
@@ -141,8 +138,7 @@ static quire_status read_feature_layers(const struct qr_hf_source *outer)
     const bool own = qr_json_is_array(list);
     list = own ? list : inner;
     return qr_json_is_array(list) && qr_json_size(list)
-               ? read_layer_list(outer, list, key, own ? 0 : 1, QR_MTP_N_FEATURES,
-                                 QR_MTP_N_FEATURES)
+               ? read_layer_list(outer, list, key, own ? 0 : 1)
                : QUIRE_OK;
 }
 
@@ -169,11 +165,11 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
     QR_TRY(read_vocabulary(h, outer));
     QR_TRY(qr_hf_bool(outer, "norm_before_residual", false, &mtp->norm_residual));
     QR_TRY(qr_hf_bool(outer, "norm_before_fc", false, &mtp->norm_input));
+    QR_TRY(qr_hf_bool(outer, "fc_norm", false, &mtp->norm_features));
     QR_TRY(qr_hf_bool(outer, "norm_output", false, &mtp->norm_state));
-    if (cfg->n_layers != 1)
-        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                       "config.json: num_hidden_layers is %u, a head with features has 1",
-                       cfg->n_layers);
+    if (mtp->norm_input && mtp->norm_features)
+        return qr_fail(h->err, QUIRE_E_FORMAT,
+                       "config.json: norm_before_fc and fc_norm exclude each other");
     return read_feature_layers(outer);
 }
 
@@ -280,7 +276,7 @@ static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_
     if (!has)
         return qr_hf_missing(outer, "block_size");
     QR_TRY(qr_hf_u32(&mask, "mask_token_id", &mtp->mask_token));
-    return read_layer_list(outer, qr_hf_json(&layers, key), key, publisher, 1, QR_MTP_MAX_FEATURES);
+    return read_layer_list(outer, qr_hf_json(&layers, key), key, publisher);
 }
 
 quire_status qr_hf_read_head(const struct qr_hf_source *h)

@@ -420,7 +420,7 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     if (normed)
         qr_norm_rows(s, &s->ctx->model->layers[i], QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x,
                      c->hidden_size, t.begin, t.end);
-    const bool features = c->mtp.kind == QR_MTP_FEATURES;
+    const bool features = c->mtp.kind == QR_MTP_FEATURES && i == 0;
     qr_attention_of(s, i, features ? s->ctx->block_in : normed ? t.h : t.x, out, team);
 }
 

@@ -17,7 +17,7 @@ void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
 {
     const struct qr_model_config *c = model->config;
     const size_t half = c->mtp.kind == QR_MTP_SHARED_KV ? c->mtp.base_size : c->hidden_size,
-                 input = c->mtp.norm_input ? qr_mtp_input_size(c) : 0;
+                 input = c->mtp.norm_input || c->mtp.norm_features ? qr_mtp_input_size(c) : 0;
     size_t count;
     qr_markov_reserve(model, ctx, buffers);
     if (!c->mtp.kind || c->mtp.kind == QR_MTP_BLOCK)
@@ -97,21 +97,24 @@ static void shared_kv_input(const struct qr_step *s, const struct quire_team *te
     project_x(s, ctx->block_in, team);
 }
 
-/* What g is the projection of: the features, or their norms in block_in. Ends with a barrier. */
+/* What g is the projection of: the features, or their norms in block_in, of all side by side or of
+ * each. Ends with a barrier. */
 static const float *features_of(const struct qr_step *s, const struct quire_team *team)
 {
     const struct quire_context *ctx = s->ctx;
-    const struct qr_model_config *c = ctx->model->config;
-    const size_t width = qr_mtp_input_size(c);
+    const struct quire_model *m = ctx->model;
+    const struct qr_model_config *c = m->config;
+    const size_t width = qr_mtp_input_size(c), n = c->mtp.norm_features ? c->mtp.n_features : 1;
+    const float *norm = c->mtp.norm_features ? m->global.vec[QR_W_MTP_FEATURE_NORMS]
+                                             : m->layers[0].vec[QR_W_MTP_INPUT_NORM];
     size_t begin, end;
-    if (!c->mtp.norm_input)
+    if (!norm)
         return s->args->previous_hidden;
     qr_team_range(team, s->n_tokens, 1, &begin, &end);
     memcpy(ctx->block_in + begin * width, s->args->previous_hidden + begin * width,
            (end - begin) * width * sizeof *ctx->block_in);
-    for (size_t r = begin; r < end; r++)
-        qr_norm_vector(s, ctx->model->layers[0].vec[QR_W_MTP_INPUT_NORM], ctx->block_in + r * width,
-                       width);
+    for (size_t r = begin * n; r < end * n; r++)
+        qr_norm_vector(s, norm + r % n * (width / n), ctx->block_in + r * (width / n), width / n);
     quire_team_barrier(team);
     return ctx->block_in;
 }

@@ -139,7 +139,8 @@ static quire_status add_vector(struct quire_model *m, const struct qr_weight *w,
 static bool is_vector_stack(enum qr_weight_role role)
 {
     return role == QR_W_EXPERT_GATE_BIAS || role == QR_W_EXPERT_UP_BIAS ||
-           role == QR_W_EXPERT_DOWN_BIAS || role == QR_W_ATTN_Q_NORMS || role == QR_W_ATTN_K_NORMS;
+           role == QR_W_EXPERT_DOWN_BIAS || role == QR_W_ATTN_Q_NORMS ||
+           role == QR_W_ATTN_K_NORMS || role == QR_W_MTP_FEATURE_NORMS;
 }
 
 /* Adds a job per expert or head, or reads all vectors of a stack into one array. */

@@ -91,7 +91,8 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
     const uint64_t q = (uint64_t)l->n_heads * l->head_dim,
                    k = (uint64_t)l->n_kv_heads * l->head_dim;
     /* attention reads two vectors */
-    const bool block = l->mixer == QR_MIXER_SHARED_BLOCK || c->mtp.kind == QR_MTP_FEATURES;
+    const bool block =
+        l->mixer == QR_MIXER_SHARED_BLOCK || (c->mtp.kind == QR_MTP_FEATURES && l == c->layers);
     switch ((enum qr_role_extent)e) {
     case NONE:
         return 0;

@@ -123,7 +123,8 @@ bool qr_role_is_stack(enum qr_weight_role role)
            (role >= QR_W_LATENT_UK && role <= QR_W_LATENT_UV) || role == QR_W_ATTN_Q_NORMS ||
            role == QR_W_ATTN_K_NORMS || role == QR_W_ALTUP_PROJ || role == QR_W_REC_GATE_I ||
            role == QR_W_REC_GATE_A || role == QR_W_REC_MIX_B || role == QR_W_ALTUP_UNEMBED ||
-           role == QR_W_ATTN_CONV_HEADS || role == QR_W_NGRAM_EMBD || role == QR_W_ATTN_O_A;
+           role == QR_W_ATTN_CONV_HEADS || role == QR_W_NGRAM_EMBD || role == QR_W_ATTN_O_A ||
+           role == QR_W_MTP_FEATURE_NORMS;
 }
 
 uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_role role,
@@ -131,6 +132,8 @@ uint32_t qr_role_stack_size(const struct qr_model_config *cfg, enum qr_weight_ro
 {
     if (!qr_role_is_stack(role))
         return 0;
+    if (role == QR_W_MTP_FEATURE_NORMS)
+        return cfg->mtp.n_features;
     if (role < QR_W_FIRST_LAYER_ROLE)
         return cfg->altup.n_streams - 1;
     if (role == QR_W_ATTN_O_A)

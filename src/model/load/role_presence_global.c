@@ -50,6 +50,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
         return c->mtp.n_clusters || c->mtp.n_outputs ? QR_REQUIRED
                : c->mtp.n_features                   ? QR_OPTIONAL
                                                      : QR_ABSENT;
+    case QR_W_MTP_FEATURE_NORMS:
+        return required_if(c->mtp.norm_features);
     case QR_W_MTP_MARKOV_IN:
     case QR_W_MTP_MARKOV_OUT:
         return required_if(c->mtp.markov_rank != 0);

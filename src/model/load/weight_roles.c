@@ -62,6 +62,7 @@ static const struct {
     [QR_W_MTP_POST] = { "mtp_post", BASE, HIDDEN },
     [QR_W_MTP_CENTROIDS] = { "mtp_centroids", CLUSTERS, HIDDEN },
     [QR_W_MTP_ORDER] = { "mtp_order", NONE, OUTPUTS },
+    [QR_W_MTP_FEATURE_NORMS] = { "mtp_feature_norms", NONE, BASE },
     [QR_W_MTP_MARKOV_IN] = { "mtp_markov_in", VOCAB, MARKOV },
     [QR_W_MTP_MARKOV_OUT] = { "mtp_markov_out", OUTPUTS, MARKOV },
     [QR_W_MTP_CONFIDENCE] = { "mtp_confidence", ONE, CONFIDENCE },
