@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* eagle3.c - EAGLE-3: heads of multi-token prediction in files of their own, layers of Llama, mostly
- * one, that read the residual stream of a model of any family before some of its layers. */
+/* eagle3.c - EAGLE-3: heads of multi-token prediction in files of their own, layers of Llama, one
+ * mostly, that read the residual stream of a model of any family before some of its layers. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
