@@ -94,14 +94,14 @@ class Layers:
             out.append(([rotate(self.normed(f"{hf}k_norm", k), position, self.kinds[i]) for k in parts[0]], [norm(v) for v in parts[1]]))
         return out
 
-    def attention(self, i, xs, cache, ahead):
-        """`ahead`: the rows' positions behind those of the last keys that they attend to."""
+    def attention(self, i, xs, cache, ahead, causal=True):
+        """`ahead`: the rows' positions behind those of the last keys that they attend to; not causal: all keys are seen."""
         hf, kind, out = f"model.layers.{i}.self_attn.", self.kinds[i], []
         head = self.head(kind)
         for row, x in enumerate(xs):
             position, y, q = row + ahead, [], self.times(f"{hf}q_proj", x)
             first = max(0, position - WINDOW + 1) if kind == SLIDING else 0
-            seen = cache[first:row + 1]
+            seen = cache[first:row + 1] if causal else cache
             for h in range(self.heads):
                 query = rotate(self.normed(f"{hf}q_norm", q[h * head:(h + 1) * head]), position, kind)
                 g = h * self.kv_heads(kind) // self.heads
@@ -112,20 +112,24 @@ class Layers:
             out.append(self.times(f"{hf}o_proj", y))
         return out
 
-    def run(self, xs, caches, ahead=0):
-        """caches: kind -> keys and values of the last layer with some, updated."""
+    def finish(self, i, x, attention):
+        """The residual stream behind a layer."""
+        hf = f"model.layers.{i}."
+        x = add(x, self.normed(f"{hf}post_attention_layernorm", attention))
+        n = self.normed(f"{hf}pre_feedforward_layernorm", x)
+        inner = [gelu(g) * u for g, u in zip(self.times(f"{hf}mlp.gate_proj", n), self.times(f"{hf}mlp.up_proj", n))]
+        x = add(x, self.normed(f"{hf}post_feedforward_layernorm", self.times(f"{hf}mlp.down_proj", inner)))
+        return [self.w.vector(f"{hf}layer_scalar")[0] * v for v in x]
+
+    def run(self, xs, caches, ahead=0, streams=None):
+        """caches: kind -> keys and values of the last layer with some, updated; streams: gets the inputs of all layers."""
         for i, kind in enumerate(self.kinds):
-            hf = f"model.layers.{i}."
-            inputs = [self.normed(f"{hf}input_layernorm", x) for x in xs]
+            if streams is not None:
+                streams.append(xs)
+            inputs = [self.normed(f"model.layers.{i}.input_layernorm", x) for x in xs]
             if i < self.own:
                 caches[kind] = self.keys_and_values(i, inputs)
-            out = self.attention(i, inputs, caches[kind], ahead)
-            xs = [add(x, self.normed(f"{hf}post_attention_layernorm", a)) for x, a in zip(xs, out)]
-            for j, x in enumerate(xs):
-                n = self.normed(f"{hf}pre_feedforward_layernorm", x)
-                inner = [gelu(g) * u for g, u in zip(self.times(f"{hf}mlp.gate_proj", n), self.times(f"{hf}mlp.up_proj", n))]
-                x = add(x, self.normed(f"{hf}post_feedforward_layernorm", self.times(f"{hf}mlp.down_proj", inner)))
-                xs[j] = [self.w.vector(f"{hf}layer_scalar")[0] * v for v in x]
+            xs = [self.finish(i, x, a) for x, a in zip(xs, self.attention(i, inputs, caches[kind], ahead))]
         return [self.normed("model.norm", x) for x in xs]
 
     def embed(self, ids):

@@ -227,7 +227,6 @@ def check_refusals(plain, own, spark, model, scratch):
                           ({"options": {"target_layer_ids": [1, 2, 5]}}, "layer 6"), ({"options": {"target_layer_ids": [1]}}, "fc"),
                           ({"options": {"use_swa": True}}, "dflash_config.use_swa"), ({"conv_kernel_size": 2}, "conv_kernel_size"),
                           ({"sizes": {"hidden_size": 24}}, "24"), ({"architectures": ["DFlash2DraftModel"]}, "DFlash2DraftModel"),
-                          ({"architectures": ["Gemma4DSparkModel"]}, "Gemma4DSparkModel"),
                           ({"sample_from_anchor": 1}, "sample_from_anchor"), ({"draft_vocab_size": 40}, "lm_head")):
         plain.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
@@ -239,7 +238,7 @@ def check_refusals(plain, own, spark, model, scratch):
         ok &= tiny.is_refused(["--head", folder, model], word)
     for changes, word in (({"markov_head_type": "gated"}, "gated"), ({"markov_rank": RANK + 1}, "markov_w1"), ({"markov_rank": -1}, "markov_rank"),
                           ({"markov_rank": 1 << 21}, "rank"), ({"markov_rank": 0}, "a Markov head"), ({"logit_scale": 2}, "factor"),
-                          ({"final_logit_softcapping": 5}, "soft cap"), ({"confidence_head_with_markov": False}, "confidence_head"),
+                          ({"confidence_head_with_markov": False}, "confidence_head"),
                           ({"confidence_head_alpha": "x"}, "confidence_head_alpha"), ({"enable_confidence_head": 2}, "enable_confidence_head"),
                           ({"enable_confidence_head": False}, "confidence_head"), ({"block_size": None}, "block_size")):
         spark.write(folder, **changes)

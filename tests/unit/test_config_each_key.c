@@ -242,6 +242,13 @@ static const char *const heads[] = {
     "{\"architectures\":[\"DSparkDraftModel\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"
     "2," HEAD ",\"dspark_config\":{\"block_size\":7,\"mask_token_id\":7,\"target_layer_ids\":[0,1],"
     "\"markov_rank\":16,\"projector_type\":\"dflash\"}}",
+    "{\"architectures\":[\"Gemma4DSparkModel\"],\"model_type\":\"gemma4_text\"," SIZES
+    ",\"global_head_dim\":32,\"num_global_key_value_heads\":1,\"attention_k_eq_v\":true,"
+    "\"hidden_activation\":\"gelu_pytorch_tanh\",\"layer_types\":[\"full_attention\","
+    "\"full_attention\",\"full_attention\",\"full_attention\"],\"final_logit_softcapping\":30,"
+    "\"block_size\":7,\"mask_token_id\":7,\"target_layer_ids\":[0,1],\"markov_rank\":16,"
+    "\"markov_head_type\":\"vanilla\",\"enable_moe_block\":false,\"num_anchors\":512,"
+    "\"target_model_type\":\"gemma4\",\"target_text_model_type\":\"gemma4_text\"}",
     "{\"speculators_model_type\":\"dspark\",\"transformer_layer_config\":{\"model_type\":\"qwen3\","
     "\"num_hidden_layers\":2," HEAD "},\"aux_hidden_state_layer_ids\":[1,3],\"block_size\":7,"
     "\"mask_token_id\":7,\"draft_vocab_size\":100,\"markov_rank\":16,\"sample_from_anchor\":true,"
@@ -324,7 +331,7 @@ static void test_heads(void **state)
         "markov_head_type rnn is not supported");
     bad(SPARK("1", ",\"projector_type\":\"domino\""), QUIRE_E_UNSUPPORTED,
         "projector_type domino is not supported");
-    bad(SPARK("1", ",\"logit_scale\":0.5"), QUIRE_E_UNSUPPORTED, "a factor or a soft cap");
+    bad(SPARK("1", ",\"logit_scale\":0.5"), QUIRE_E_UNSUPPORTED, "logits with a factor of 0.5");
     c = good(EAGLE("2", "[1,2]"));
     assert_true(c.n_layers == 2 && c.mtp.n_features == 2 && !c.layers[1].skip_attn_norm);
     qr_model_config_free(&c);

@@ -33,6 +33,7 @@
     X(deepseek_v32)                                                                                \
     X(deepseek_v4)                                                                                 \
     X(dflash)                                                                                      \
+    X(dflash_gemma4)                                                                               \
     X(diffllama)                                                                                   \
     X(distilbert)                                                                                  \
     X(doge)                                                                                        \

@@ -34,9 +34,14 @@ static quire_status find_speculator(struct qr_hf_source *h, const struct qr_json
 
 quire_status qr_hf_find_head(struct qr_hf_source *h)
 {
-    static const char *const blocks[] = { "DFlashDraftModel", "DSparkDraftModel",
-                                          "Qwen3DSparkModel" },
-                             *const others[] = { "DFlash2DraftModel", "Gemma4DSparkModel" };
+    static const struct {
+        const char *name;
+        const struct qr_arch *arch; /* NULL: not supported */
+    } heads[] = {
+        { "DFlashDraftModel", &qr_arch_dflash },         { "DSparkDraftModel", &qr_arch_dflash },
+        { "Qwen3DSparkModel", &qr_arch_dflash },         { "DFlash2DraftModel", NULL },
+        { "Gemma4DSparkModel", &qr_arch_dflash_gemma4 },
+    };
     const struct qr_json *type = qr_json_get(h->outer, "speculators_model_type");
     if (qr_json_is_string(type))
         return find_speculator(h, type);
@@ -44,16 +49,16 @@ quire_status qr_hf_find_head(struct qr_hf_source *h)
     if (!qr_json_is_array(names))
         return QUIRE_OK;
     for (struct qr_json_iter i = qr_json_iterate(names); qr_json_next(&i);) {
-        for (size_t b = 0; b < sizeof blocks / sizeof *blocks; b++)
-            if (is_text(i.value, blocks[b])) {
-                h->root = h->outer;
-                h->arch = &qr_arch_dflash;
-            }
-        for (size_t o = 0; o < sizeof others / sizeof *others; o++)
-            if (is_text(i.value, others[o]))
+        for (size_t n = 0; n < sizeof heads / sizeof *heads; n++) {
+            if (!is_text(i.value, heads[n].name))
+                continue;
+            if (!heads[n].arch)
                 return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
                                "config.json: a head of architecture %s is not supported",
-                               others[o]);
+                               heads[n].name);
+            h->root = h->outer;
+            h->arch = heads[n].arch;
+        }
     }
     return QUIRE_OK;
 }
@@ -179,7 +184,8 @@ static bool is_dspark(const struct qr_hf_source *outer)
     const struct qr_json *names = qr_json_get(outer->root, "architectures");
     for (size_t i = 0; i < qr_json_size(names); i++)
         if (is_text(qr_json_at(names, i), "DSparkDraftModel") ||
-            is_text(qr_json_at(names, i), "Qwen3DSparkModel"))
+            is_text(qr_json_at(names, i), "Qwen3DSparkModel") ||
+            is_text(qr_json_at(names, i), "Gemma4DSparkModel"))
             return true;
     return is_text(qr_json_get(outer->root, "speculators_model_type"), "dspark");
 }

@@ -104,9 +104,10 @@ quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_e
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: a Markov head of rank %u, up to %d is allowed",
                        m->markov_rank, QR_CONFIG_MAX_HIDDEN);
-    if (m->markov_rank && (c->logit_scale != 1 || c->final_softcap > 0))
+    if (m->markov_rank && c->logit_scale != 1)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
-                       "model config: a Markov head and logits with a factor or a soft cap");
+                       "model config: a Markov head and logits with a factor of %g",
+                       (double)c->logit_scale);
     if (m->confidence_markov && !m->markov_rank)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: the confidence reads a Markov head, and there is none");

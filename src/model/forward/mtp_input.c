@@ -146,13 +146,13 @@ static void features_input(const struct qr_step *s, const struct quire_team *tea
         memcpy(t.x + r * width, ctx->block_in + (2 * r + 1) * width, width * sizeof *t.x);
 }
 
-/* x = the embedding, of a model that scales its embeddings scaled. */
+/* x = the embedding, scaled as the model scales its embeddings that the table is of. */
 static void block_input(const struct qr_step *s, const struct quire_team *team)
 {
     const struct quire_model *m = s->ctx->model, *base = m->base;
     const struct qr_packed *table = m->global.mat[QR_W_TOKEN_EMBD];
     const float scale =
-        table == base->global.mat[QR_W_TOKEN_EMBD] ? base->config->embedding_scale : 1;
+        (table == base->global.mat[QR_W_TOKEN_EMBD] ? base : m)->config->embedding_scale;
     const size_t width = m->config->hidden_size;
     const struct qr_thread_state t = qr_thread_state(s, team);
     for (size_t r = t.begin; r < t.end; r++) {
