@@ -119,9 +119,9 @@ struct quire_model_params {
      *    which the model has computed.
      *  - EAGLE-3: path or data are its own files. It reads the features of the model at token t
      *    (quire_model_info.n_mtp_features).
-     *  - DFlash and DSpark, block drafters: path or data are their own files. Their steps are of
-     *    two kinds. With previous_hidden, row t is the features at token t, of which keys and
-     *    values are stored; token_ids may be NULL, there is no output. Without, the rows of a
+     *  - DFlash, DFlash 2 and DSpark, block drafters: path or data are their own files. Their steps
+     *    are of two kinds. With previous_hidden, row t is the features at token t, of which keys
+     *    and values are stored; token_ids may be NULL, there is no output. Without, the rows of a
      *    sequence are a block behind these (quire_model_info.mtp_block_size): the last token, whose
      *    features are not known yet, and mask tokens, which predict the tokens in their own places;
      *    with mtp_from_anchor all rows predict the tokens behind. The keys and values of the block
@@ -246,11 +246,12 @@ struct quire_model_info {
     /** of a block drafter. 1: each row of a block predicts the token behind its own place, the
      *  first one, too; 0: each row but the first one that in its own place */
     uint32_t mtp_from_anchor;
-    /** rank of its Markov head (DSpark); 0: it has none */
+    /** rank of its Markov head (DSpark) or selector (DFlash 2); 0: it has none */
     uint32_t mtp_markov_rank;
     /** 1: the Markov head estimates the confidence in drafted tokens, else 0 */
     uint32_t mtp_confidence;
-    uint32_t reserved; /**< 0 */
+    /** 1: the head is a selector, which reads quire_markov_args.hidden, else 0 */
+    uint32_t mtp_markov_state;
 };
 QUIRE_API void quire_model_info_init(struct quire_model_info *info, size_t struct_size);
 QUIRE_API QUIRE_MUST_CHECK quire_status quire_model_get_info(const struct quire_model *model,

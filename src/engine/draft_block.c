@@ -64,7 +64,7 @@ static quire_status add_bias(struct qr_draft_model *d, struct rows *rows)
                                             .n = rows->n,
                                             .previous = rows->previous,
                                             .logits = rows->logits,
-                                            .hidden = rows->hidden,
+                                            .hidden = d->reads_states ? rows->hidden : NULL,
                                             .confidence =
                                                 d->has_confidence ? rows->confidence : NULL,
                                             .n_threads = d->team_size.n_last };

@@ -42,7 +42,7 @@ struct qr_draft_model {
     int32_t masks[QR_DRAFT_MAX_DEPTH]; /* its mask token, repeated */
     bool from_anchor, markov;          /* mtp_from_anchor, mtp_markov_rank */
     struct qr_step_cost markov_cost;   /* of a call of the Markov head, by rows */
-    bool has_confidence;               /* mtp_confidence */
+    bool has_confidence, reads_states; /* mtp_confidence; or mtp_markov_state */
     struct qr_draft_confidence confidence;
     float *step_hidden;           /* [max_step_tokens][input_size] of the model's last step */
     float *hidden_in;             /* [rows of a pass][the larger size] of a pass */

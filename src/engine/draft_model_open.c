@@ -169,6 +169,7 @@ static quire_status check_head(struct quire_engine *e, const struct quire_engine
     d->from_anchor = info->mtp_from_anchor;
     d->markov = info->mtp_markov_rank != 0;
     d->has_confidence = d->markov && info->mtp_confidence;
+    d->reads_states = d->has_confidence || info->mtp_markov_state;
     for (uint32_t i = 0; i < QR_DRAFT_MAX_DEPTH; i++)
         d->masks[i] = info->mtp_mask_token;
     d->n_common = (uint32_t)quire_tokenizer_vocab_size(e->tokenizer);

@@ -229,7 +229,7 @@ static quire_status run_pass(struct quire_engine *e, bool first)
     d->batch.previous_hidden = features ? d->hidden_in : NULL;
     d->batch.own_hidden = features || d->block_size ? NULL : d->hidden_in;
     const bool block = d->block_size != 0; /* of which only blocks have states */
-    float *hidden = !block || (d->has_confidence && !first) ? d->hidden_out : NULL;
+    float *hidden = !block || (d->reads_states && !first) ? d->hidden_out : NULL;
     QR_TRY(qr_forward(d->context, &d->team_size, &d->batch, d->logits, hidden, NULL));
     e->counters.draft_model_steps++;
     e->counters.draft_model_tokens += d->batch.n_tokens;

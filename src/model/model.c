@@ -163,6 +163,7 @@ quire_status quire_model_get_info(const struct quire_model *model, struct quire_
         .mtp_chained = c->mtp.heads == QR_MTP_HEADS_CHAINED,
         .mtp_from_anchor = c->mtp.from_anchor,
         .mtp_markov_rank = c->mtp.markov_rank,
+        .mtp_markov_state = c->mtp.select_top != 0,
         .mtp_confidence = model->global.vec[QR_W_MTP_CONFIDENCE] != NULL,
     };
     memcpy(facts.mtp_feature_layers, model->feature_layers, sizeof model->feature_layers);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""DFlash and DSpark drafters as tiny random models: layers that attend to keys and values made of the residual stream of
-a model, and to a block of the last token and mask tokens, whose logits a Markov head may change.
+"""DFlash, DFlash 2 and DSpark drafters as tiny random models: layers that attend to keys and values made of the residual
+stream of a model, and to a block of the last token and mask tokens, whose logits a Markov head or a selector may change.
 
 Writes a Llama, a Granite that scales its embeddings, and drafters with and without embeddings and a vocabulary of their own,
 windows, and a Markov head, as folders of all styles and as GGUF files, computes the logits of all in double precision with the standard
@@ -21,9 +21,9 @@ import tempfile
 
 import tiny_models as tiny
 from tiny_eagle3 import DRAFT_VOCAB, EPS, GGUF_I64, HEAD, KV_HEADS, LAYERS, PROMPTS, THETA, VOCAB, Base, Net, norm, rotate
-from tiny_models import GGUF_ARRAY, GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32, add, pack_f32
+from tiny_models import GGUF_ARRAY, GGUF_BOOL, GGUF_F32, GGUF_STR, GGUF_U32, add, pack_f32, silu
 
-N_LAYERS, WINDOW, MASK, BLOCK, RANK = 3, 6, 77, 5, 12
+N_LAYERS, WINDOW, MASK, BLOCK, RANK, GROUP, TAPS, TOP = 3, 6, 77, 5, 12, 4, 3, 7
 
 
 class Scaled(Base):
@@ -44,13 +44,14 @@ class Drafter(Net):
     """own: embeddings and a smaller vocabulary of its own; layers: whose outputs it reads, -1: the embedding; windowed:
     layers with a window; causal: rows of a block see those before them only, in layers without and with a window; style:
     whose file, the Speculators library's among them; cap: of the logits, which are halved before; anchor: the first row
-    predicts a token, too; markov: a Markov head; confidence: its inputs, the state and the head's"""
+    predicts a token, too; markov: a Markov head; confidence: its inputs, the state and the head's; second: of DFlash 2, with
+    convolutions and a selector"""
 
     def __init__(self, base, own, layers, windowed=(), causal=(False, True), style="z-lab", hidden=None, cap=0, anchor=False,
-                 markov=False, confidence=()):
+                 markov=False, confidence=(), second=False):
         super().__init__(11, hidden or base.hidden, 4)
         self.base, self.own, self.layers, self.windowed, self.causal, self.style, self.cap = base, own, layers, windowed, causal, style, cap
-        self.anchor, self.markov, self.confidence = anchor, markov, confidence
+        self.anchor, self.markov, self.confidence, self.second = anchor, markov, confidence, second
         self.w.add("fc.weight", None, [self.hidden, len(layers) * base.hidden])
         self.w.add("hidden_norm.weight", None, [self.hidden], 1, 0.3)
         self.w.add("norm.weight", None, [self.hidden], 1, 0.3)
@@ -58,6 +59,13 @@ class Drafter(Net):
             self.add_layer(f"layers.{i}.", self.hidden, ("input_layernorm", "post_attention_layernorm"))
             for name in ("q_norm", "k_norm"):
                 self.w.add(f"layers.{i}.self_attn.{name}.weight", None, [HEAD], 1, 0.3)
+            for part in ("attention_conv", "mlp_conv") if second else ():
+                self.w.add(f"layers.{i}.{part}.base_kernel", None, [2, TAPS, self.hidden], 0.5, 0.3)
+                self.w.add(f"layers.{i}.{part}.kernel_projection.weight", None, [2 * TAPS * self.hidden // GROUP, self.hidden], 0, 0.1)
+        if second:
+            self.w.add("candidate_selector.predecessor_codebook", None, [VOCAB, RANK], 0, 1)
+            self.w.add("candidate_selector.successor_codebook", None, [VOCAB, RANK], 0, 1)
+            self.w.add("candidate_selector.hidden_projection.weight", None, [RANK, self.hidden])
         self.order = sorted(random.Random(4).sample(range(VOCAB), DRAFT_VOCAB)) if own else range(VOCAB)
         if own:
             self.w.add("embed_tokens.weight", None, [VOCAB, self.hidden], 0, 1)
@@ -93,6 +101,43 @@ class Drafter(Net):
             y += [sum(map(operator.mul, p, column)) / sum(p) for column in zip(*(v[g] for _, v in seen))]
         return self.times(f"layers.{i}.self_attn.o_proj", y)
 
+    def convolve(self, name, side, kernels, rows):
+        """The convolution before (side 0) or behind a sublayer over the rows of a block."""
+        base, n_groups, out = self.w.vector(f"{name}.base_kernel"), self.hidden // GROUP, []
+        for r, kernel in enumerate(kernels):
+            y = [0.0] * self.hidden
+            for t in range(min(TAPS, r + 1)):
+                at = side * TAPS + t
+                for c in range(self.hidden):
+                    y[c] += (base[at * self.hidden + c] + kernel[at * n_groups + c // GROUP]) * rows[r - t][c]
+            out.append(y)
+        return out
+
+    def around(self, name, rows, sublayer):
+        """A sublayer of normed rows, between its convolutions."""
+        if not self.second:
+            return sublayer(rows)
+        kernels = [self.times(f"{name}.kernel_projection", x) for x in rows]
+        return self.convolve(name, 1, kernels, sublayer(self.convolve(name, 0, kernels, rows)))
+
+    def feed(self, hf, rows):
+        gate, up = ([self.times(f"{hf}mlp.{part}_proj", x) for x in rows] for part in ("gate", "up"))
+        return [self.times(f"{hf}mlp.down_proj", [silu(g) * u for g, u in zip(*pair)]) for pair in zip(gate, up)]
+
+    def attend_all(self, i, context, first, rows):
+        hf = f"layers.{i}."
+        entries = [self.entry(hf, x, p) for p, x in enumerate(context + rows)]
+        return [self.attend(i, self.heads_of(hf, "q", n, first + r), first + r, entries) for r, n in enumerate(rows)]
+
+    def select(self, row, normed, token):
+        """The largest logits with their scores; others are excluded."""
+        a, b = (self.w.matrix(f"candidate_selector.{part}_codebook") for part in ("predecessor", "successor"))
+        context = [p * h for p, h in zip(a[token], self.times("candidate_selector.hidden_projection", normed))]
+        out = [-math.inf] * VOCAB
+        for t in sorted(range(VOCAB), key=lambda t: -row[t])[:TOP]:
+            out[t] = row[t] + sum(map(operator.mul, context, b[t]))
+        return out
+
     def run(self, ids, streams):
         """Logits of the rows of the block behind the last token, and confidences; the most likely token is drawn of each."""
         words = self.w.matrix("embed_tokens.weight") if self.own else self.base.w.matrix("model.embed_tokens.weight")
@@ -103,10 +148,10 @@ class Drafter(Net):
         for i in range(N_LAYERS):
             hf = f"layers.{i}."
             normed = [self.normed(f"{hf}input_layernorm", x) for x in rows]
-            entries = [self.entry(hf, x, p) for p, x in enumerate(context + normed)]
-            for r, n in enumerate(normed):
-                queries = self.heads_of(hf, "q", n, first + r)
-                rows[r] = self.feed_forward(hf, add(rows[r], self.attend(i, queries, first + r, entries)))
+            out = self.around(f"{hf}attention_conv", normed, lambda x, i=i: self.attend_all(i, context, first, x))
+            rows = [add(x, y) for x, y in zip(rows, out)]
+            normed = [self.normed(f"{hf}post_attention_layernorm", x) for x in rows]
+            rows = [add(x, y) for x, y in zip(rows, self.around(f"{hf}mlp_conv", normed, lambda x, hf=hf: self.feed(hf, x)))]
         logits, confidences, token = [], [], ids[-1]
         for x in rows[not self.anchor:]:
             row, normed, state = [-math.inf] * VOCAB, self.normed("norm", x), []
@@ -116,6 +161,8 @@ class Drafter(Net):
                 values = add(values, self.times("markov_head.markov_w2", state))
             for t, y in zip(self.order, values):
                 row[t] = self.cap * math.tanh(y / 2 / self.cap) if self.cap else y
+            if self.second:
+                row = self.select(row, normed, token)
             if self.confidence:
                 z = self.times("confidence_head.proj", normed + state * ("markov" in self.confidence))[0]
                 confidences.append(1 / (1 + math.exp(-z - self.w.vector("confidence_head.proj.bias")[0])))
@@ -138,6 +185,10 @@ class Drafter(Net):
         if self.style == "SpecForge":
             return {"architectures": ["DSparkDraftModel"], **sizes, "markov_rank": RANK, "dflash_config": {
                 **own, **self.head_options(), "projector_type": "dspark", "attention_mode": "gqa", "confidence_head_alpha": 1.0}}
+        if self.second:
+            parts = {"conv_kernel_size": TAPS, "conv_group_size": GROUP, "selector_rank": RANK, "selector_top_k": TOP}
+            return {"architectures": ["DFlash2DraftModel"], **sizes, "is_causal": self.causal[0],
+                    "dflash_config": {**own, **parts, "block_size": BLOCK}}
         causal = {} if self.causal == (False, True) else {"causal": self.causal[0]}
         shift = {"shift_label": True} if self.anchor else {}
         return {"architectures": ["DFlashDraftModel"], **sizes, "dflash_config": {**own, **causal, **shift}}
@@ -151,12 +202,15 @@ class Drafter(Net):
         if self.cap:
             sizes.update(final_logit_softcapping=self.cap, logit_scale=0.5)
         if self.style == "Speculators":
-            kind = "dspark" if self.markov else "dflash"
+            kind = "dspark" if self.markov else "dflash2" if self.second else "dflash"
             config = {"architectures": ["DFlashSpeculator"], "speculators_model_type": kind, "speculators_version": "0.5.0",
                       "transformer_layer_config": sizes, "aux_hidden_state_layer_ids": [i + 1 for i in self.layers],
                       "block_size": BLOCK, "mask_token_id": MASK, "draft_vocab_size": len(self.order),
                       "target_hidden_size": self.base.hidden, "sliding_window_non_causal": not self.causal[1],
                       "sample_from_anchor": self.anchor, **(self.head_options() if self.markov else {}), **(options or {})}
+            if self.second:
+                config.update(conv_kernel_size=TAPS, conv_group_size=GROUP, selector_rank=RANK, selector_top_k=TOP)
+                del config["sliding_window_non_causal"]
         else:
             config = {**sizes, **self.options()}
             config.get("dflash_config", config).update(options or {})
@@ -172,14 +226,22 @@ class Drafter(Net):
     def write_gguf(self, path, mask=MASK, **changes):
         parts = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm", "self_attn.o_proj": "attn_output",
                  **{f"self_attn.{p}_proj": f"attn_{p}" for p in "qkv"}, **{f"self_attn.{p}_norm": f"attn_{p}_norm" for p in "qk"},
-                 **{f"mlp.{p}_proj": f"ffn_{p}" for p in ("gate", "up", "down")}}
+                 **{f"mlp.{p}_proj": f"ffn_{p}" for p in ("gate", "up", "down")},
+                 "attention_conv": "attn_conv", "attention_conv.kernel_projection": "attn_conv_proj",
+                 "mlp_conv": "ffn_conv", "mlp_conv.kernel_projection": "ffn_conv_proj"}
         names = {"norm": "output_norm", "lm_head": "output", "embed_tokens": "token_embd", "fc": "fc", "hidden_norm": "enc.output_norm",
                  "markov_head.markov_w1": "markov_w1", "markov_head.markov_w2": "markov_w2", "confidence_head.proj": "conf_proj",
+                 "candidate_selector.hidden_projection": "selector_hidden",
                  **{f"layers.{i}.{hf}": f"blk.{i}.{g}" for i in range(N_LAYERS) for hf, g in parts.items()}}
         tensors = {}
         for hf, (_, shape, v) in self.w.tensors.items():
             name, _, part = hf.rpartition(".")
-            tensors[f"{names[name]}.{part}"] = (shape, v)
+            if part == "base_kernel":
+                tensors[f"{names[name]}_base"] = (shape, v)
+            elif part.endswith("_codebook"):
+                tensors[f"selector_{part.removesuffix('_codebook')}.weight"] = (shape, v)
+            else:
+                tensors[f"{names[name]}.{part}"] = (shape, v)
         if self.own:
             tensors["d2t"] = ([len(self.order)], struct.pack(f"<{len(self.order)}q", *self.order), GGUF_I64)
         keys = {"block_count": (GGUF_U32, N_LAYERS), "context_length": (GGUF_U32, 128), "embedding_length": (GGUF_U32, self.hidden),
@@ -193,6 +255,9 @@ class Drafter(Net):
             keys["attention.sliding_window_pattern"] = (GGUF_ARRAY, [int(i in self.windowed) for i in range(N_LAYERS)])
         if self.cap:
             keys.update({"final_logit_softcapping": (GGUF_F32, self.cap), "logit_scale": (GGUF_F32, 0.5)})
+        if self.second:
+            keys.update({k: (GGUF_U32, v) for k, v in (("conv_kernel_size", TAPS), ("conv_group_size", GROUP), ("selector_rank", RANK),
+                                                       ("selector_top_k", TOP))})
         if self.anchor != self.markov:
             keys["sample_from_anchor"] = (GGUF_BOOL, self.anchor)
         meta = [("general.architecture", GGUF_STR, "dflash"), ("tokenizer.ggml.mask_token_id", GGUF_U32, mask)]
@@ -213,8 +278,8 @@ def write_golden(folder, base, head):
     tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
 
-def check_refusals(plain, own, spark, model, scratch):
-    """plain: in the style of a publisher, own: in that of Speculators, spark: with a Markov head"""
+def check_refusals(plain, own, spark, second, model, scratch):
+    """plain: in the style of a publisher, own: in that of Speculators, spark: with a Markov head, second: DFlash 2"""
     ok, folder, path = True, f"{scratch}/bad", f"{scratch}/bad.gguf"
     for changes, word in (({"block_size": 1}, "blocks of 1 tokens"), ({"block_size": 129}, "blocks of 129 tokens"),
                           ({"block_size": None}, "block_size"), ({"dflash_config": None}, "dflash_config"),
@@ -226,7 +291,7 @@ def check_refusals(plain, own, spark, model, scratch):
                           ({"options": {"projector_type": "domino"}}, "domino"), ({"options": {"shift_label": 1}}, "shift_label"),
                           ({"options": {"target_layer_ids": [1, 2, 5]}}, "layer 6"), ({"options": {"target_layer_ids": [1]}}, "fc"),
                           ({"options": {"use_swa": True}}, "dflash_config.use_swa"), ({"conv_kernel_size": 2}, "conv_kernel_size"),
-                          ({"sizes": {"hidden_size": 24}}, "24"), ({"architectures": ["DFlash2DraftModel"]}, "DFlash2DraftModel"),
+                          ({"sizes": {"hidden_size": 24}}, "24"), ({"architectures": ["DFlash2DraftModel"]}, "conv_kernel_size"),
                           ({"sample_from_anchor": 1}, "sample_from_anchor"), ({"draft_vocab_size": 40}, "lm_head")):
         plain.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
@@ -243,6 +308,17 @@ def check_refusals(plain, own, spark, model, scratch):
                           ({"enable_confidence_head": False}, "confidence_head"), ({"block_size": None}, "block_size")):
         spark.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
+    for changes, word in (({"options": {"conv_kernel_size": 0}}, "conv_kernel_size is 0"), ({"options": {"conv_kernel_size": 6}}, "6 taps"),
+                          ({"options": {"conv_kernel_size": 2}}, "base_kernel"), ({"options": {"conv_group_size": 5}}, "groups of 5"),
+                          ({"options": {"conv_group_size": "4"}}, "conv_group_size"), ({"options": {"selector_rank": None}}, "selector_rank"),
+                          ({"options": {"selector_rank": 11}}, "predecessor"), ({"options": {"selector_top_k": VOCAB + 1}}, "selector"),
+                          ({"draft_vocab_size": 40}, "selector"), ({"options": {"selector_vocab_size": 70}}, "selector_vocab_size")):
+        second.write(folder, **changes)
+        ok &= tiny.is_refused(["--head", folder, model], word)
+    for changes, word in (({"conv_group_size": (GGUF_U32, 0)}, "groups of 0"), ({"conv_kernel_size": (GGUF_U32, 2)}, "attn_conv_base"),
+                          ({"selector_rank": (GGUF_U32, 0)}, "selector"), ({"selector_top_k": (GGUF_U32, 257)}, "selector")):
+        second.write_gguf(path, **changes)
+        ok &= tiny.is_refused(["--head", path, model], word)
     for changes, word in (({"block_size": (GGUF_U32, 1)}, "blocks of 1 tokens"), ({"target_layers": (GGUF_ARRAY, [1] * 17)}, "target_layers"),
                           ({"target_layers": (GGUF_ARRAY, [3000000])}, "target_layers"), ({"mask": VOCAB}, "mask token"),
                           ({"sample_from_anchor": (GGUF_U32, 1)}, "sample_from_anchor"),
@@ -262,7 +338,9 @@ def main():
                 Drafter(llama, False, [0, 4], style="DeepSpec", anchor=True, markov=True, confidence=("state", "markov")),
                 Drafter(granite, False, [1, 2], (1,), style="SpecForge", anchor=True, markov=True, confidence=("state",)),
                 Drafter(llama, True, [2], style="Speculators", markov=True, confidence=("state", "markov")),
-                Drafter(llama, True, [2, 3], style="Speculators", anchor=True, markov=True)]
+                Drafter(llama, True, [2, 3], style="Speculators", anchor=True, markov=True),
+                Drafter(llama, False, [1, 4], second=True), Drafter(granite, False, [0, 3], (1,), (False, False), second=True, cap=1.5),
+                Drafter(llama, False, [2], (0, 1), (False, False), "Speculators", second=True)]
     with tempfile.TemporaryDirectory() as scratch:
         for i, head in enumerate(drafters):
             model, folder, gguf = (f"{scratch}/{name}{i}" for name in ("model", "head", "head.gguf"))
@@ -274,7 +352,7 @@ def main():
             head.write_gguf(gguf)
             if head.causal == (False, True): # the format has no option
                 ok &= not subprocess.call([sys.argv[1], "golden", "--head", gguf, model])
-        ok &= check_refusals(drafters[0], drafters[4], drafters[6], f"{scratch}/model4", scratch)
+        ok &= check_refusals(drafters[0], drafters[4], drafters[6], drafters[10], f"{scratch}/model4", scratch)
     return 0 if ok else 1
 
 

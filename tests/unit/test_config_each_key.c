@@ -249,6 +249,15 @@ static const char *const heads[] = {
     "\"block_size\":7,\"mask_token_id\":7,\"target_layer_ids\":[0,1],\"markov_rank\":16,"
     "\"markov_head_type\":\"vanilla\",\"enable_moe_block\":false,\"num_anchors\":512,"
     "\"target_model_type\":\"gemma4\",\"target_text_model_type\":\"gemma4_text\"}",
+    "{\"architectures\":[\"DFlash2DraftModel\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"
+    "2," HEAD ",\"is_causal\":false,\"dflash_config\":{\"block_size\":8,\"mask_token_id\":7,"
+    "\"target_layer_ids\":[0,1],\"conv_kernel_size\":2,\"conv_group_size\":16,\"selector_rank\":16,"
+    "\"selector_top_k\":8}}",
+    "{\"speculators_model_type\":\"dflash2\",\"transformer_layer_config\":{\"model_type\":"
+    "\"qwen3\","
+    "\"num_hidden_layers\":2," HEAD "},\"aux_hidden_state_layer_ids\":[1,3],\"block_size\":8,"
+    "\"mask_token_id\":7,\"conv_kernel_size\":2,\"conv_group_size\":16,\"selector_rank\":16,"
+    "\"selector_top_k\":8,\"sample_from_anchor\":false}",
     "{\"speculators_model_type\":\"dspark\",\"transformer_layer_config\":{\"model_type\":\"qwen3\","
     "\"num_hidden_layers\":2," HEAD "},\"aux_hidden_state_layer_ids\":[1,3],\"block_size\":7,"
     "\"mask_token_id\":7,\"draft_vocab_size\":100,\"markov_rank\":16,\"sample_from_anchor\":true,"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_draft_dspark.c - DSpark block drafters: arguments and results of the Markov head, which rows
- * of a block draft, and the order in which its tokens are drawn. */
+/* test_draft_dspark.c - DSpark and DFlash 2 block drafters: arguments and results of the Markov
+ * head and the selector, which rows of a block draft, and the order in which its tokens are
+ * drawn. */
 #include "engine/request.h"
 #include "test_block_drafter.h"
 #include <quire/markov_head.h>
@@ -21,15 +22,21 @@ static void test_opening(void **state)
     struct quire_model *base, *head;
     for (int anchor = 0; anchor < 2; anchor++) {
         struct quire_model_info info = { .struct_size = sizeof info };
-        write_drafter("llama", true, anchor ? "" : bonus_anchor, "", true);
+        write_drafter("llama", true, anchor ? "" : bonus_anchor, "", MARKOV);
         open_models(&base, &head);
         assert_status(QUIRE_OK, quire_model_get_info(head, &info));
         assert_true(info.mtp_block_size == ROWS && info.mtp_markov_rank == RANK);
         assert_true(info.mtp_confidence == 1 && (int)info.mtp_from_anchor == anchor);
         close_models(base, head);
     }
-    write_models("llama", true, "", ", \"shift_label\": true");
     struct quire_model_info info = { .struct_size = sizeof info };
+    write_drafter("llama", false, "", "", SELECTOR);
+    open_models(&base, &head);
+    assert_status(QUIRE_OK, quire_model_get_info(head, &info));
+    assert_true(info.mtp_from_anchor == 0 && info.mtp_markov_rank == RANK);
+    assert_true(info.mtp_confidence == 0 && info.mtp_markov_state == 1);
+    close_models(base, head);
+    write_models("llama", true, "", ", \"shift_label\": true");
     open_models(&base, &head);
     assert_status(QUIRE_OK, quire_model_get_info(head, &info));
     assert_true(info.mtp_from_anchor == 1 && info.mtp_markov_rank == 0);
@@ -84,7 +91,7 @@ static void test_arguments(void **state)
                              a;
     struct quire_model *base, *head;
     struct step s = { 0 };
-    write_drafter("llama", true, "", "", true);
+    write_drafter("llama", true, "", "", MARKOV);
     open_models(&base, &head);
     open_step(&s, head);
     struct quire_context *c = open_context(head, s.kv, NULL);
@@ -123,21 +130,29 @@ static void test_arguments(void **state)
     refuse(s.context, good, QUIRE_E_UNSUPPORTED, "no Markov head");
     close_step(&s);
     close_models(base, head);
+    write_drafter("llama", false, "", "", SELECTOR);
+    open_models(&base, &head);
+    open_step(&s, head);
+    good.n = 1;
+    refuse(s.context, good, QUIRE_E_UNSUPPORTED, "args.confidence");
+    good.confidence = NULL;
+    refuse(s.context, good, QUIRE_OK, "");
+    good.hidden = NULL;
+    refuse(s.context, good, QUIRE_E_INVALID_ARG, "args.hidden is NULL");
+    close_step(&s);
+    close_models(base, head);
 }
 
 /* A row has the same bits alone, beside others, and with any number of threads, and depends on the
  * token before it. */
-static void test_rows_alone(void **state)
+static void check_rows_alone(enum drafter kind)
 {
-    (void)state;
-    if (!need_shared())
-        skip();
     static float before[N_ROWS][320], together[N_ROWS][320];
     float alone, sure[N_ROWS];
     struct quire_model *base, *head;
     struct quire_threads *threads;
     struct step s = { 0 };
-    write_drafter("llama", true, "", "", true);
+    write_drafter("llama", kind == MARKOV, "", "", kind);
     open_models(&base, &head);
     open_step(&s, head);
     const struct quire_threads_params tp = { .struct_size = sizeof tp, .n_threads = 3 };
@@ -146,15 +161,19 @@ static void test_rows_alone(void **state)
                          *more = open_context(head, s.kv, threads);
     fill(before[0], sizeof before / sizeof(float));
     fill(states[0], sizeof states / sizeof(float));
+    for (int t = 40; t < 44; t++) /* a selector selects the tokens that have other rows */
+        before[2][t] += 4;
     memcpy(before[4], before[2], sizeof before[2]);
     memcpy(before[3], before[2], sizeof before[2]);
+    memcpy(states[4], states[2], sizeof states[2]);
+    memcpy(states[3], states[2], sizeof states[2]);
     memcpy(logits, before, sizeof before);
     const struct quire_markov_args all = { .struct_size = sizeof all,
                                            .n = N_ROWS - 1,
                                            .previous = previous,
                                            .logits = logits_rows,
                                            .hidden = state_rows,
-                                           .confidence = sure };
+                                           .confidence = kind == MARKOV ? sure : NULL };
     assert_status(QUIRE_OK, quire_context_markov(more, &all, NULL));
     memcpy(together, logits, sizeof logits);
     for (int i = 0; i < N_ROWS - 1; i++) {
@@ -164,17 +183,56 @@ static void test_rows_alone(void **state)
                                                .previous = previous + i,
                                                .logits = logits_rows + i,
                                                .hidden = state_rows + i,
-                                               .confidence = &alone };
+                                               .confidence = kind == MARKOV ? &alone : NULL };
         assert_status(QUIRE_OK, quire_context_markov(one, &row, NULL));
         assert_memory_equal(logits[i], together[i], sizeof together[i]);
         assert_memory_not_equal(logits[i], before[i], sizeof before[i]);
-        assert_true(alone == sure[i] && alone > 0 && alone < 1);
+        assert_true(kind != MARKOV || (alone == sure[i] && alone > 0 && alone < 1));
     }
     assert_memory_equal(together[2], together[4], sizeof together[2]);
     assert_memory_not_equal(together[2], together[3], sizeof together[2]);
     quire_context_destroy(one);
     quire_context_destroy(more);
     quire_threads_destroy(threads);
+    close_step(&s);
+    close_models(base, head);
+}
+
+static void test_rows_alone(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    check_rows_alone(MARKOV);
+    check_rows_alone(SELECTOR);
+}
+
+/* A selector leaves the tokens with the largest logits, of equal ones those of smaller ids. */
+static void test_selected(void **state)
+{
+    (void)state;
+    if (!need_shared())
+        skip();
+    struct quire_model *base, *head;
+    struct step s = { 0 };
+    write_drafter("llama", false, "", "", SELECTOR);
+    open_models(&base, &head);
+    open_step(&s, head);
+    for (int t = 0; t < 320; t++)
+        logits[0][t] = t == 7 || t == 300 ? 2 : t == 9 ? -INFINITY : t >= 40 && t < 60 ? 1 : 0;
+    fill(states[0], HIDDEN);
+    const struct quire_markov_args a = { .struct_size = sizeof a,
+                                         .n = 1,
+                                         .previous = previous + 2,
+                                         .logits = logits_rows,
+                                         .hidden = state_rows };
+    assert_status(QUIRE_OK, quire_context_markov(s.context, &a, NULL));
+    for (int t = 0; t < 320; t++) {
+        const bool kept = t == 7 || t == 300 || (t >= 40 && t < 43);
+        assert_int_equal(kept, logits[0][t] > -INFINITY);
+    }
+    assert_true(logits[0][7] == 2 && logits[0][300] == 2); /* tokens whose rows are 0 */
+    assert_true(logits[0][40] != 1);
     close_step(&s);
     close_models(base, head);
 }
@@ -186,9 +244,11 @@ static void test_same_answers(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    write_drafter("llama", true, windows, "", true);
+    write_drafter("llama", true, windows, "", MARKOV);
     check_head(head_params());
-    write_drafter("qwen3_5_text", false, bonus_anchor, "", true);
+    write_drafter("qwen3_5_text", false, bonus_anchor, "", MARKOV);
+    check_head(head_params());
+    write_drafter("llama", false, windows, "", SELECTOR);
     check_head(head_params());
     write_models("llama", true, "", ", \"shift_label\": true");
     check_head(head_params());
@@ -197,7 +257,8 @@ static void test_same_answers(void **state)
 static const struct qr_request *begin(struct quire_engine *e, uint32_t draft_tokens,
                                       quire_request_id *id)
 {
-    const struct quire_sampling_params sampling = sampling_of(0, 5);
+    struct quire_sampling_params sampling = sampling_of(0, 5);
+    sampling.presence_penalty = 0;
     struct quire_request_params p = fixed(prompt, N, 20, &sampling);
     const uint64_t before = stats_of(e).draft_model_steps;
     p.draft_tokens = draft_tokens;
@@ -207,11 +268,11 @@ static const struct qr_request *begin(struct quire_engine *e, uint32_t draft_tok
     return qr_request_of(e->scheduler.running[0]);
 }
 
-/* The most likely token behind `token` by a row of logits, after the bias. */
-static int32_t draw(struct quire_context *c, int32_t token, float *row)
+/* The most likely token behind `token` by a row of logits and its state, after the bias. */
+static int32_t draw(struct quire_context *c, int32_t token, float *row, const float *state)
 {
     const struct quire_markov_args a = {
-        .struct_size = sizeof a, .n = 1, .previous = &token, .logits = &row
+        .struct_size = sizeof a, .n = 1, .previous = &token, .logits = &row, .hidden = &state
     };
     int32_t best = 0;
     assert_status(QUIRE_OK, quire_context_markov(c, &a, NULL));
@@ -228,12 +289,14 @@ static void test_block(void **state)
     if (!need_shared())
         skip();
     static struct result r;
-    static float features[N * FEATURES * BASE], block[ROWS * 320];
-    for (int anchor = 0; anchor < 2; anchor++) {
+    static float features[N * FEATURES * BASE], block[ROWS * 320], hidden[ROWS * HIDDEN];
+    for (int round = 0; round < 3; round++) {
+        const bool anchor = round == 1;
         struct quire_model *base, *head;
         struct step of_base = { 0 }, of_head = { 0 };
         quire_request_id id;
-        write_drafter("llama", true, anchor ? "" : bonus_anchor, "", true);
+        write_drafter("llama", round < 2, round ? "" : bonus_anchor, "",
+                      round < 2 ? MARKOV : SELECTOR);
         struct quire_engine_params ep = head_params();
         ep.k_dtype = ep.v_dtype = QUIRE_KV_F32;
         struct quire_engine *e = open_with(&ep);
@@ -255,13 +318,16 @@ static void test_block(void **state)
         run_step(&of_head, N, &a, QUIRE_OK, "");
         of_head.n_before = N;
         const uint32_t rows[] = { 0, 1, 2, 3, 4, 5 };
-        a = (struct quire_forward_args){
-            .token_ids = d->batch.token_ids, .logits_rows = rows, .n_logits = ROWS, .logits = block
-        };
+        a = (struct quire_forward_args){ .token_ids = d->batch.token_ids,
+                                         .logits_rows = rows,
+                                         .n_logits = ROWS,
+                                         .logits = block,
+                                         .last_hidden = hidden };
         run_step(&of_head, ROWS, &a, QUIRE_OK, "");
         int32_t token = d->batch.token_ids[0];
         for (uint32_t i = 0; i < n_drafts; i++) {
-            token = draw(of_head.context, token, block + (size_t)(i + !anchor) * 320);
+            const size_t row = i + !anchor;
+            token = draw(of_head.context, token, block + row * 320, hidden + row * HIDDEN);
             assert_int_equal(request->draft[i], token);
         }
         close_step(&of_base);
@@ -320,7 +386,7 @@ static void test_confidence(void **state)
     (void)state;
     if (!need_shared())
         skip();
-    write_drafter("llama", true, "", "", true);
+    write_drafter("llama", true, "", "", MARKOV);
     make_prompt(1);
     assert_int_equal(most_verified(0), 1);
     assert_true(most_verified(1) > 1);
@@ -329,9 +395,10 @@ static void test_confidence(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_opening),    cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_rows_alone), cmocka_unit_test(test_same_answers),
-        cmocka_unit_test(test_block),      cmocka_unit_test(test_confidence),
+        cmocka_unit_test(test_opening),      cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_rows_alone),   cmocka_unit_test(test_selected),
+        cmocka_unit_test(test_same_answers), cmocka_unit_test(test_block),
+        cmocka_unit_test(test_confidence),
     };
     return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }

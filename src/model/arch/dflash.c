@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dflash.c - DFlash and DSpark: block drafters in files of their own, layers of Qwen 3 or Gemma 4
- * that attend to keys and values made of the residual stream of a model of any family. */
+/* dflash.c - DFlash, DFlash 2 and DSpark: block drafters in files of their own, layers of Qwen 3 or
+ * Gemma 4 that attend to keys and values made of the residual stream of a model of any family. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -32,6 +32,9 @@ static const struct qr_ignored_key ignored_keys[] = {
         { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },                                                   \
         { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "markov_head.markov_w1.weight" },                      \
         { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "markov_head.markov_w2.weight" },                     \
+        { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "candidate_selector.predecessor_codebook" },           \
+        { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "candidate_selector.successor_codebook" },            \
+        { QR_W_MTP_SELECT, QR_SLICE_ALL, "candidate_selector.hidden_projection.weight" },          \
         { QR_W_MTP_CONFIDENCE, QR_SLICE_ALL, "confidence_head.proj.weight" },                      \
         { QR_W_MTP_CONFIDENCE_BIAS, QR_SLICE_ALL, "confidence_head.proj.bias" },                   \
         { QR_W_ATTN_NORM, QR_SLICE_ALL, "layers.%u.input_layernorm.weight" },                      \
@@ -54,6 +57,10 @@ static const struct qr_ignored_key ignored_keys[] = {
 static const struct qr_name_rule names[] = {
     COMMON_NAMES,
     { QR_W_FFN_NORM, QR_SLICE_ALL, "layers.%u.post_attention_layernorm.weight" },
+    { QR_W_MTP_ATTN_CONV, QR_SLICE_ALL, "layers.%u.attention_conv.base_kernel" },
+    { QR_W_MTP_ATTN_CONV_PROJ, QR_SLICE_ALL, "layers.%u.attention_conv.kernel_projection.weight" },
+    { QR_W_MTP_FFN_CONV, QR_SLICE_ALL, "layers.%u.mlp_conv.base_kernel" },
+    { QR_W_MTP_FFN_CONV_PROJ, QR_SLICE_ALL, "layers.%u.mlp_conv.kernel_projection.weight" },
     { 0 },
 };
 
@@ -63,6 +70,13 @@ static const struct qr_name_rule gguf_names[] = {
     { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
     { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "markov_w1.weight" },
     { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "markov_w2.weight" },
+    { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "selector_predecessor.weight" },
+    { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "selector_successor.weight" },
+    { QR_W_MTP_SELECT, QR_SLICE_ALL, "selector_hidden.weight" },
+    { QR_W_MTP_ATTN_CONV, QR_SLICE_ALL, "blk.%u.attn_conv_base" },
+    { QR_W_MTP_ATTN_CONV_PROJ, QR_SLICE_ALL, "blk.%u.attn_conv_proj.weight" },
+    { QR_W_MTP_FFN_CONV, QR_SLICE_ALL, "blk.%u.ffn_conv_base" },
+    { QR_W_MTP_FFN_CONV_PROJ, QR_SLICE_ALL, "blk.%u.ffn_conv_proj.weight" },
     { QR_W_MTP_CONFIDENCE, QR_SLICE_ALL, "conf_proj.weight" },
     { QR_W_MTP_CONFIDENCE_BIAS, QR_SLICE_ALL, "conf_proj.bias" },
     { 0 },

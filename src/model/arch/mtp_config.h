@@ -31,7 +31,10 @@ enum qr_mtp_kind {
      * from_anchor each row predicts the token behind its own place. A Markov head (DSpark) adds
      * MARKOV_OUT MARKOV_IN[t] to a row's logits, t being the token before the one that the row
      * predicts, and sigmoid(CONFIDENCE [norm(x); MARKOV_IN[t]] + bias) is the probability that the
-     * model accepts what is drawn from them. */
+     * model accepts what is drawn from them. A selector (DFlash 2) adds
+     * MARKOV_OUT[b] . (MARKOV_IN[t] * SELECT norm(x)) to the select_top largest logits, b being the
+     * token of each, and excludes all other tokens. Convolutions (DFlash 2) over the rows of a
+     * block are before and behind each sublayer (forward/block_conv.h). */
     QR_MTP_BLOCK,
 };
 
@@ -39,6 +42,7 @@ enum {
     QR_MTP_N_FEATURES = 3, /* of kind FEATURES, if the file does not list them */
     QR_MTP_MAX_FEATURES = 16,
     QR_MTP_DEFAULT_LAYER = UINT32_MAX,
+    QR_MTP_MAX_SELECT = 256, /* largest select_top */
 };
 
 /* Heads of kind QR_MTP_LAYER. Head k of several has keys and values of its own. Its row i reads the
@@ -74,9 +78,11 @@ struct qr_mtp_config {
     uint32_t block_size, mask_token;
     bool full_causal, window_causal;
     bool from_anchor;
-    uint32_t markov_rank;   /* columns of MARKOV_*; 0: there is no Markov head */
-    bool confidence;        /* BLOCK: the file may have CONFIDENCE */
-    bool confidence_markov; /* and its input has MARKOV_IN[t] */
+    uint32_t markov_rank; /* columns of MARKOV_*; 0: there is no Markov head, and no selector */
+    uint32_t select_top;  /* of a selector, else 0 */
+    uint32_t conv_taps, conv_group; /* channels with equal dynamic coefficients; 0: none */
+    bool confidence;                /* BLOCK: the file may have CONFIDENCE */
+    bool confidence_markov;         /* and its input has MARKOV_IN[t] */
     /* Tokens that the output matrix has rows for, 0: all; the logits of others are -inf */
     uint32_t n_outputs;
     bool order_is_offset; /* numbers of these tokens are stored less their row's number */

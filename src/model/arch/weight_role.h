@@ -69,6 +69,7 @@ enum qr_weight_role {
     QR_W_MTP_FEATURE_NORMS, /* stack of [base size], one per feature */
     QR_W_MTP_MARKOV_IN,     /* [vocab][markov rank] */
     QR_W_MTP_MARKOV_OUT,    /* [outputs][markov rank] */
+    QR_W_MTP_SELECT,        /* [markov rank][hidden] */
     QR_W_MTP_CONFIDENCE,    /* [1][hidden, or hidden + markov rank] */
     QR_W_MTP_CONFIDENCE_BIAS,
     QR_W_FIRST_LAYER_ROLE,
@@ -235,6 +236,11 @@ enum qr_weight_role {
     QR_W_MTP_PROJ,        /* [hidden][2 hidden, 2 base size or features * base size] */
     QR_W_MTP_NORM,        /* [hidden]: final norm of one of several heads */
     QR_W_MTP_OUTPUT,      /* [vocab][hidden]; absent: the LM head of the model */
+    /* convolutions before and behind the sublayers of a block drafter (block_conv.h) */
+    QR_W_MTP_ATTN_CONV,      /* [2][taps][hidden] */
+    QR_W_MTP_ATTN_CONV_PROJ, /* [2 * taps * groups][hidden] */
+    QR_W_MTP_FFN_CONV,
+    QR_W_MTP_FFN_CONV_PROJ,
     QR_W_FFN_NORM,
     QR_W_FFN_NORM_BIAS,
     QR_W_FFN_GATE, /* [ffn][hidden] */

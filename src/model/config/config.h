@@ -109,6 +109,13 @@ static inline uint32_t qr_mtp_state_size(const struct qr_model_config *cfg)
     return cfg->mtp.kind == QR_MTP_SHARED_KV ? cfg->mtp.base_size : cfg->hidden_size;
 }
 
+/* Dynamic coefficients of a row of the convolutions around a sublayer of a block drafter. */
+static inline uint64_t qr_mtp_conv_size(const struct qr_model_config *cfg)
+{
+    const struct qr_mtp_config *m = &cfg->mtp;
+    return m->conv_group ? 2 * (uint64_t)m->conv_taps * (cfg->hidden_size / m->conv_group) : 0;
+}
+
 /* Elements that the confidence in a drafted token is computed from. */
 static inline uint64_t qr_mtp_confidence_size(const struct qr_model_config *cfg)
 {

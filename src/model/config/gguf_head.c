@@ -45,15 +45,23 @@ static quire_status read_features(const struct qr_gguf_source *s)
     return read_layers(s, "extract_layers");
 }
 
-/* The Markov head of a block drafter, and that of confidence: tensors show them. */
-static void read_markov(const struct qr_gguf_source *s)
+/* The Markov head of a block drafter, and that of confidence, or a selector and convolutions:
+ * tensors show them. */
+static quire_status read_parts(const struct qr_gguf_source *s)
 {
     struct qr_mtp_config *mtp = &s->cfg->mtp;
     size_t t;
+    if (qr_gguf_find_tensor(s->g, "selector_hidden.weight", &t)) {
+        QR_TRY(qr_gguf_source_u32(s, "conv_kernel_size", &mtp->conv_taps));
+        QR_TRY(qr_gguf_source_u32(s, "conv_group_size", &mtp->conv_group));
+        QR_TRY(qr_gguf_source_u32(s, "selector_rank", &mtp->markov_rank));
+        return qr_gguf_source_u32(s, "selector_top_k", &mtp->select_top);
+    }
     if (qr_gguf_find_tensor(s->g, "markov_w1.weight", &t))
         mtp->markov_rank = qr_gguf_source_dim(s, t, 0);
     mtp->confidence = qr_gguf_find_tensor(s->g, "conf_proj.weight", &t);
     mtp->confidence_markov = mtp->confidence && qr_gguf_source_dim(s, t, 0) != s->cfg->hidden_size;
+    return QUIRE_OK;
 }
 
 /* A block drafter. */
@@ -66,10 +74,10 @@ static quire_status read_block(const struct qr_gguf_source *s)
     mtp->base_size = s->cfg->hidden_size;
     mtp->window_causal = true;
     QR_TRY(qr_gguf_source_u32(s, "block_size", &mtp->block_size));
-    read_markov(s);
+    QR_TRY(read_parts(s));
     /* files of DSpark whose rows predict the tokens in their own places say so */
-    QR_TRY(
-        qr_gguf_source_bool_or(s, "sample_from_anchor", mtp->markov_rank != 0, &mtp->from_anchor));
+    QR_TRY(qr_gguf_source_bool_or(s, "sample_from_anchor", mtp->markov_rank && !mtp->select_top,
+                                  &mtp->from_anchor));
     QR_TRY(qr_gguf_get_i64(s->g, mask, &id, s->err));
     if (id < 0 || id > INT32_MAX)
         return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must be a token id", mask);

@@ -15,7 +15,8 @@ static bool is_text(const struct qr_json *v, const char *text)
 /* A head of the Speculators library, whose sizes are in an object of their own. */
 static quire_status find_speculator(struct qr_hf_source *h, const struct qr_json *type)
 {
-    const bool block = is_text(type, "dflash") || is_text(type, "dspark");
+    const bool block =
+        is_text(type, "dflash") || is_text(type, "dspark") || is_text(type, "dflash2");
     const struct qr_arch *arch = is_text(type, "eagle3") ? &qr_arch_eagle3
                                  : block                 ? &qr_arch_dflash
                                                          : NULL;
@@ -36,10 +37,10 @@ quire_status qr_hf_find_head(struct qr_hf_source *h)
 {
     static const struct {
         const char *name;
-        const struct qr_arch *arch; /* NULL: not supported */
+        const struct qr_arch *arch;
     } heads[] = {
         { "DFlashDraftModel", &qr_arch_dflash },         { "DSparkDraftModel", &qr_arch_dflash },
-        { "Qwen3DSparkModel", &qr_arch_dflash },         { "DFlash2DraftModel", NULL },
+        { "Qwen3DSparkModel", &qr_arch_dflash },         { "DFlash2DraftModel", &qr_arch_dflash },
         { "Gemma4DSparkModel", &qr_arch_dflash_gemma4 },
     };
     const struct qr_json *type = qr_json_get(h->outer, "speculators_model_type");
@@ -50,14 +51,10 @@ quire_status qr_hf_find_head(struct qr_hf_source *h)
         return QUIRE_OK;
     for (struct qr_json_iter i = qr_json_iterate(names); qr_json_next(&i);) {
         for (size_t n = 0; n < sizeof heads / sizeof *heads; n++) {
-            if (!is_text(i.value, heads[n].name))
-                continue;
-            if (!heads[n].arch)
-                return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                               "config.json: a head of architecture %s is not supported",
-                               heads[n].name);
-            h->root = h->outer;
-            h->arch = heads[n].arch;
+            if (is_text(i.value, heads[n].name)) {
+                h->root = h->outer;
+                h->arch = heads[n].arch;
+            }
         }
     }
     return QUIRE_OK;
@@ -237,17 +234,49 @@ static quire_status read_markov(const struct qr_hf_source *outer, const struct q
     return QUIRE_OK;
 }
 
+/* Whether a block drafter is one of DFlash 2. */
+static bool is_dflash2(const struct qr_hf_source *outer)
+{
+    const struct qr_json *names = qr_json_get(outer->root, "architectures");
+    for (size_t i = 0; i < qr_json_size(names); i++)
+        if (is_text(qr_json_at(names, i), "DFlash2DraftModel"))
+            return true;
+    return is_text(qr_json_get(outer->root, "speculators_model_type"), "dflash2");
+}
+
+/* The convolutions and the selector of DFlash 2. */
+static quire_status read_dflash2(const struct qr_hf_source *outer, const struct qr_hf_source *own)
+{
+    struct qr_mtp_config *mtp = &outer->cfg->mtp;
+    const struct {
+        const char *key;
+        uint32_t *value;
+    } keys[] = { { "conv_kernel_size", &mtp->conv_taps },
+                 { "conv_group_size", &mtp->conv_group },
+                 { "selector_rank", &mtp->markov_rank },
+                 { "selector_top_k", &mtp->select_top } };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        const struct qr_hf_source at = option(outer, own, keys[i].key);
+        QR_TRY(qr_hf_u32(&at, keys[i].key, keys[i].value));
+        if (*keys[i].value == 0)
+            return qr_fail(outer->err, QUIRE_E_FORMAT, "config.json: %s is 0", keys[i].key);
+    }
+    return QUIRE_OK;
+}
+
 /* Which rows see and predict what, in files of publishers. */
 static quire_status read_rows(const struct qr_hf_source *outer, const struct qr_hf_source *own)
 {
     struct qr_mtp_config *mtp = &outer->cfg->mtp;
     const struct qr_json *causal = qr_hf_json(own, "causal"),
+                         *is_causal = qr_hf_json(outer, "is_causal"),
                          *projector = qr_hf_json(own, "projector_type");
     if (qr_json_is_string(projector) && !is_text(projector, "dflash") &&
         !is_text(projector, "dspark"))
         return qr_fail(outer->err, QUIRE_E_UNSUPPORTED,
                        "config.json: projector_type %.40s is not supported",
                        qr_json_string(projector));
+    causal = qr_json_is_bool(causal) ? causal : is_causal;
     if (qr_json_is_bool(causal))
         mtp->full_causal = mtp->window_causal = qr_json_is_true(causal);
     qr_hf_ignore(own, "attention_mode"); /* follows from the numbers of heads */
@@ -267,7 +296,7 @@ static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_
     h->cfg->tied_embeddings = false;
     QR_TRY(read_vocabulary(h, outer));
     QR_TRY(qr_hf_bool(outer, "sample_from_anchor", is_dspark(outer), &mtp->from_anchor));
-    QR_TRY(qr_hf_bool(outer, "sliding_window_non_causal", false, &non_causal));
+    QR_TRY(qr_hf_bool(outer, "sliding_window_non_causal", is_dflash2(outer), &non_causal));
     mtp->window_causal = !non_causal;
     if (publisher) {
         QR_TRY(find_options(outer, &own));
@@ -275,6 +304,8 @@ static quire_status read_block(const struct qr_hf_source *h, const struct qr_hf_
     }
     if (is_dspark(outer))
         QR_TRY(read_markov(outer, &own));
+    if (is_dflash2(outer))
+        QR_TRY(read_dflash2(outer, &own));
     const struct qr_hf_source size = option(outer, &own, "block_size"),
                               mask = option(outer, &own, "mask_token_id"),
                               layers = option(outer, &own, key);

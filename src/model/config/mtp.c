@@ -104,10 +104,21 @@ quire_status qr_mtp_config_check(const struct qr_model_config *c, struct quire_e
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: a Markov head of rank %u, up to %d is allowed",
                        m->markov_rank, QR_CONFIG_MAX_HIDDEN);
-    if (m->markov_rank && c->logit_scale != 1)
+    if (m->markov_rank && !m->select_top && c->logit_scale != 1)
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "model config: a Markov head and logits with a factor of %g",
                        (double)c->logit_scale);
+    if (m->select_top > QR_MTP_MAX_SELECT || m->select_top > c->vocab_size ||
+        (m->select_top && (m->n_outputs || !m->markov_rank)))
+        return qr_fail(err, QUIRE_E_UNSUPPORTED,
+                       "model config: a selector of rank %u among %u tokens, of %u outputs",
+                       m->markov_rank, m->select_top, m->n_outputs ? m->n_outputs : c->vocab_size);
+    if (m->conv_taps > m->block_size || (m->conv_taps && !m->conv_group) ||
+        (m->conv_group && c->hidden_size % m->conv_group))
+        return qr_fail(err, QUIRE_E_FORMAT,
+                       "model config: convolutions of %u taps over blocks of %u rows, %u elements "
+                       "in groups of %u",
+                       m->conv_taps, m->block_size, c->hidden_size, m->conv_group);
     if (m->confidence_markov && !m->markov_rank)
         return qr_fail(err, QUIRE_E_FORMAT,
                        "model config: the confidence reads a Markov head, and there is none");

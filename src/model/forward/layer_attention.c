@@ -5,6 +5,7 @@
 #include "attention/forward.h"
 #include "base/threads.h"
 #include "kv/write.h"
+#include "model/forward/block_conv.h"
 #include "model/forward/conv_attention.h"
 #include "model/forward/disentangled.h"
 #include "model/forward/head_order.h"
@@ -420,8 +421,14 @@ void qr_attention_sublayer(const struct qr_step *s, uint32_t i, bool normed, flo
     if (normed)
         qr_norm_rows(s, &s->ctx->model->layers[i], QR_W_ATTN_NORM, QR_W_ATTN_NORM_BIAS, t.h, t.x,
                      c->hidden_size, t.begin, t.end);
-    const bool features = c->mtp.kind == QR_MTP_FEATURES && i == 0;
-    qr_attention_of(s, i, features ? s->ctx->block_in : normed ? t.h : t.x, out, team);
+    const float *src = normed ? t.h : t.x;
+    if (c->mtp.kind == QR_MTP_FEATURES && i == 0)
+        src = s->ctx->block_in;
+    if (c->mtp.conv_taps)
+        src = qr_block_conv_before(s, i, QR_W_MTP_ATTN_CONV, team);
+    qr_attention_of(s, i, src, out, team);
+    if (c->mtp.conv_taps)
+        qr_block_conv_behind(s, i, QR_W_MTP_ATTN_CONV, out, team);
 }
 
 void qr_attention_of(const struct qr_step *s, uint32_t i, const float *src, float *out,

@@ -3,6 +3,7 @@
  * both. */
 #include "model/forward/layer_ffn.h"
 #include "base/threads.h"
+#include "model/forward/block_conv.h"
 #include "model/forward/ffn_dense.h"
 #include "model/forward/layer_moe.h"
 #include "model/forward/norm.h"
@@ -62,8 +63,12 @@ void qr_ffn_sublayer(const struct qr_step *s, uint32_t i, bool normed, float *ou
         qr_norm_rows(s, layer, QR_W_FFN_NORM, QR_W_FFN_NORM_BIAS, t.h, t.x, c->hidden_size, t.begin,
                      t.end);
     const struct qr_layer_config *l = &c->layers[i];
+    if (c->mtp.conv_taps)
+        src = qr_block_conv_before(s, i, QR_W_MTP_FFN_CONV, team);
     if (qr_layer_has_dense(c, l))
         qr_ffn_dense_of(s, i, src, out, team);
+    if (c->mtp.conv_taps)
+        qr_block_conv_behind(s, i, QR_W_MTP_FFN_CONV, out, team);
     if (l->moe && c->moe.beside_dense)
         add_experts(s, i, out, team);
     if (!l->moe || c->moe.beside_dense)

@@ -31,8 +31,10 @@ void qr_markov_reserve(const struct quire_model *model, struct quire_context *ct
     if (!c->mtp.markov_rank)
         return;
     ctx->markov.in = take(buffers, ctx->max_seqs, c->mtp.markov_rank);
-    ctx->markov.bias = take(buffers, ctx->max_seqs, model->global.mat[QR_W_MTP_MARKOV_OUT]->n);
-    if (model->global.vec[QR_W_MTP_CONFIDENCE])
+    ctx->markov.bias =
+        take(buffers, ctx->max_seqs,
+             c->mtp.select_top ? c->mtp.markov_rank : model->global.mat[QR_W_MTP_MARKOV_OUT]->n);
+    if (model->global.vec[QR_W_MTP_CONFIDENCE] || c->mtp.select_top)
         ctx->markov.state = take(buffers, ctx->max_seqs, c->hidden_size);
 }
 
@@ -42,7 +44,7 @@ struct call {
     const struct quire_markov_args *args;
 };
 
-/* The probability that row i is accepted; its embedding is in place. */
+/* The probability that row i is accepted; its embedding and state are in place. */
 static void estimate(const struct call *call, size_t i)
 {
     const struct quire_context *ctx = call->step.ctx;
@@ -51,9 +53,8 @@ static void estimate(const struct call *call, size_t i)
     const float *w = m->global.vec[QR_W_MTP_CONFIDENCE],
                 *bias = m->global.vec[QR_W_MTP_CONFIDENCE_BIAS],
                 *in = ctx->markov.in + i * c->mtp.markov_rank;
-    float *state = ctx->markov.state + i * c->hidden_size;
+    const float *state = ctx->markov.state + i * c->hidden_size;
     double sum = bias ? *bias : 0;
-    qr_final_norm_rows(&call->step, state, call->args->hidden[i], 0, 1);
     for (size_t j = 0; j < c->hidden_size; j++)
         sum += (double)w[j] * state[j];
     for (size_t j = 0; c->mtp.confidence_markov && j < c->mtp.markov_rank; j++)
@@ -78,29 +79,91 @@ static void add(const struct call *call, size_t begin, size_t end)
     }
 }
 
+/* The `top` of n logits that are largest, the largest first; of equal ones those of smaller tokens.
+ * Returns their number, which is smaller if fewer are not -inf. */
+static uint32_t find_largest(const float *logits, uint32_t n, uint32_t top, uint32_t *tokens)
+{
+    uint32_t count = 0;
+    for (uint32_t t = 0; t < n; t++) {
+        if (!(logits[t] > (count == top ? logits[tokens[top - 1]] : -INFINITY)))
+            continue;
+        uint32_t at = count < top ? count++ : top - 1;
+        for (; at > 0 && logits[t] > logits[tokens[at - 1]]; at--)
+            tokens[at] = tokens[at - 1];
+        tokens[at] = t;
+    }
+    return count;
+}
+
+/* The selector: the largest logits of row i get their scores, all others are excluded. The factors
+ * of the row's state are in ctx->markov.bias. */
+static void select_tokens(const struct call *call, size_t i)
+{
+    const struct quire_context *ctx = call->step.ctx;
+    const struct qr_model_config *c = ctx->model->config;
+    const size_t rank = c->mtp.markov_rank;
+    float *context = ctx->markov.in + i * rank, *logits = call->args->logits[i];
+    float *successor = ctx->markov.bias + i * rank, scores[QR_MTP_MAX_SELECT];
+    uint32_t tokens[QR_MTP_MAX_SELECT];
+    const uint32_t n = find_largest(logits, c->vocab_size, c->mtp.select_top, tokens);
+    for (size_t j = 0; j < rank; j++)
+        context[j] *= successor[j];
+    for (uint32_t k = 0; k < n; k++) {
+        double sum = logits[tokens[k]];
+        qr_packed_unpack_row(ctx->model->global.mat[QR_W_MTP_MARKOV_OUT], tokens[k], successor);
+        for (size_t j = 0; j < rank; j++)
+            sum += (double)context[j] * successor[j];
+        scores[k] = (float)sum;
+    }
+    for (uint32_t t = 0; t < c->vocab_size; t++)
+        logits[t] = -INFINITY;
+    for (uint32_t k = 0; k < n; k++)
+        logits[tokens[k]] = scores[k];
+}
+
+/* Embeddings of the tokens before, and normed states, of the thread's rows. Ends with a barrier. */
+static void prepare(const struct call *call, const struct quire_team *team)
+{
+    const struct quire_context *ctx = call->step.ctx;
+    const struct qr_packed *table = ctx->model->global.mat[QR_W_MTP_MARKOV_IN];
+    const size_t width = ctx->model->config->hidden_size;
+    size_t begin, end;
+    qr_team_range(team, call->args->n, 1, &begin, &end);
+    for (size_t i = begin; i < end; i++) {
+        qr_packed_unpack_row(table, (size_t)call->args->previous[i], ctx->markov.in + i * table->k);
+        if (ctx->markov.state && call->args->hidden)
+            qr_final_norm_rows(&call->step, ctx->markov.state + i * width, call->args->hidden[i], 0,
+                               1);
+        if (call->args->confidence)
+            estimate(call, i);
+    }
+    quire_team_barrier(team);
+}
+
 static void run(void *arg, const struct quire_team *team)
 {
     const struct call *call = arg;
     const struct qr_step *s = &call->step;
     const struct quire_context *ctx = s->ctx;
     const struct quire_model *m = ctx->model;
-    const struct qr_packed *table = m->global.mat[QR_W_MTP_MARKOV_IN],
-                           *out = m->global.mat[QR_W_MTP_MARKOV_OUT];
-    const struct qr_projection p = { out, NULL, ctx->markov.bias, QR_NO_ADAPTER_SITE };
+    const bool selects = m->config->mtp.select_top != 0;
+    const struct qr_packed *w = m->global.mat[selects ? QR_W_MTP_SELECT : QR_W_MTP_MARKOV_OUT];
+    const struct qr_projection p = { w, NULL, ctx->markov.bias, QR_NO_ADAPTER_SITE };
     struct qr_act act;
     size_t begin, end;
-    qr_team_range(team, call->args->n, 1, &begin, &end);
-    for (size_t i = begin; i < end; i++) {
-        qr_packed_unpack_row(table, (size_t)call->args->previous[i], ctx->markov.in + i * table->k);
-        if (call->args->confidence)
-            estimate(call, i);
-    }
-    quire_team_barrier(team);
-    qr_convert_input(s, &act, &out, 1, ctx->markov.in, call->args->n, team);
+    prepare(call, team);
+    qr_convert_input(s, &act, &w, 1, selects ? ctx->markov.state : ctx->markov.in, call->args->n,
+                     team);
     qr_project(s, &act, &p, 1, team);
     quire_team_barrier(team);
-    qr_team_range(team, out->n, 64, &begin, &end);
-    add(call, begin, end);
+    if (!selects) {
+        qr_team_range(team, w->n, 64, &begin, &end);
+        add(call, begin, end);
+        return;
+    }
+    qr_team_range(team, call->args->n, 1, &begin, &end);
+    for (size_t i = begin; i < end; i++)
+        select_tokens(call, i);
 }
 
 static quire_status check_rows(const struct quire_context *ctx, const struct quire_markov_args *a,
@@ -109,7 +172,7 @@ static quire_status check_rows(const struct quire_context *ctx, const struct qui
     for (uint32_t i = 0; i < a->n; i++) {
         if (!a->logits[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG, "args.logits[%u] is NULL", i);
-        if (a->confidence && !a->hidden[i])
+        if (a->hidden && !a->hidden[i])
             return qr_fail(err, QUIRE_E_INVALID_ARG, "args.hidden[%u] is NULL", i);
         if (a->previous[i] < 0 || (uint32_t)a->previous[i] >= ctx->model->config->vocab_size)
             return qr_fail(err, QUIRE_E_RANGE, "args.previous[%u] is %d, the vocabulary has %u", i,
@@ -127,7 +190,7 @@ static quire_status check(const struct quire_context *ctx, const struct quire_ma
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.reserved is not 0");
     if (!ctx->markov.in)
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "'%s' has no Markov head", m->config->arch);
-    if (a->confidence && !ctx->markov.state)
+    if (a->confidence && !m->global.vec[QR_W_MTP_CONFIDENCE])
         return qr_fail(err, QUIRE_E_UNSUPPORTED,
                        "args.confidence: the Markov head estimates no confidence");
     if (a->n > ctx->max_seqs)
@@ -141,8 +204,9 @@ static quire_status check(const struct quire_context *ctx, const struct quire_ma
     if (!a->previous || !a->logits)
         return qr_fail(err, QUIRE_E_INVALID_ARG, "args.%s is NULL",
                        a->logits ? "previous" : "logits");
-    if (a->confidence && !a->hidden)
-        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.hidden is NULL, but not args.confidence");
+    if ((a->confidence || m->config->mtp.select_top) && !a->hidden)
+        return qr_fail(err, QUIRE_E_INVALID_ARG, "args.hidden is NULL%s",
+                       a->confidence ? ", but not args.confidence" : "");
     return check_rows(ctx, a, err);
 }
 

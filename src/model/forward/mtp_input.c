@@ -5,6 +5,7 @@
 #include "model/forward/mtp_input.h"
 #include "base/checked.h"
 #include "base/threads.h"
+#include "model/forward/block_conv.h"
 #include "model/forward/layer_attention.h"
 #include "model/forward/markov_head.h"
 #include "model/forward/norm.h"
@@ -20,6 +21,7 @@ void qr_mtp_reserve(const struct quire_model *model, struct quire_context *ctx,
                  input = c->mtp.norm_input || c->mtp.norm_features ? qr_mtp_input_size(c) : 0;
     size_t count;
     qr_markov_reserve(model, ctx, buffers);
+    qr_block_conv_reserve(model, ctx, buffers);
     if (!c->mtp.kind || c->mtp.kind == QR_MTP_BLOCK)
         return;
     if (qr_mul_size(ctx->max_rows, input > 2 * half ? input : 2 * half, &count))

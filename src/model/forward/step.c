@@ -268,7 +268,8 @@ static quire_status check_slots(const struct qr_step *s, struct quire_error *err
 quire_status qr_step_execute(struct qr_step *s, struct quire_error *err)
 {
     const uint32_t n_threads = team_size(s->ctx, s->args);
-    s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX;
+    /* the convolutions of a block drafter read rows of other threads */
+    s->replicated = s->n_tokens <= QR_REPLICATED_ROWS_MAX && !s->ctx->block_conv.rows;
     qr_thread_reset_counters(s->ctx, n_threads);
     return qr_part_run_n(s->ctx->threads, n_threads, qr_forward_part, s, err);
 }

@@ -136,8 +136,14 @@ struct qr_partial_head_buffers {
 /* Buffers of the Markov head of a block drafter (markov_head.h); all NULL without. */
 struct qr_markov_buffers {
     float *in;    /* [max_seqs][markov rank] */
-    float *bias;  /* [max_seqs][outputs] */
-    float *state; /* [max_seqs][hidden] normed; NULL without confidence */
+    float *bias;  /* [max_seqs][outputs]; of a selector [max_seqs][markov rank] */
+    float *state; /* [max_seqs][hidden] normed; NULL without confidence and selector */
+};
+
+/* Buffers of convolutions over the rows of a block (block_conv.h); all NULL without. */
+struct qr_block_conv_buffers {
+    float *rows;    /* [max_rows][hidden] */
+    float *kernels; /* [max_rows][2][taps][groups] */
 };
 
 /* Buffers of attention with shared keys and values, and of compressed keys (layer_shared_kv.h,
@@ -274,6 +280,7 @@ struct quire_context {
     struct qr_compress_buffers compress;
     struct qr_partial_head_buffers partial_head;
     struct qr_markov_buffers markov;
+    struct qr_block_conv_buffers block_conv;
     struct qr_step_adapters adapters;
     uint32_t own_rank; /* largest padded rank of the model's own low-rank updates; 0: none */
     float *own_u;      /* [3 slots][max_rows][own_rank]: A x of these */

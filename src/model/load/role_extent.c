@@ -189,6 +189,10 @@ uint64_t qr_role_extent(const struct qr_model_config *c, const struct qr_layer_c
         return c->mtp.n_outputs ? c->mtp.n_outputs : c->vocab_size;
     case MARKOV:
         return c->mtp.markov_rank;
+    case BLOCK_TAPS:
+        return 2 * (uint64_t)c->mtp.conv_taps * c->hidden_size;
+    case BLOCK_KERNELS:
+        return qr_mtp_conv_size(c);
     case CONFIDENCE:
         return qr_mtp_confidence_size(c);
     case LOW_RANK:

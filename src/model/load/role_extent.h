@@ -42,6 +42,8 @@ enum qr_role_extent {
     CLUSTERS,
     OUTPUTS,
     MARKOV,
+    BLOCK_TAPS,
+    BLOCK_KERNELS,
     CONFIDENCE,
     LOW_RANK,
     Q_RANK,

@@ -55,6 +55,9 @@ bool qr_role_is_matrix(enum qr_weight_role role)
     case QR_W_MTP_CENTROIDS:
     case QR_W_MTP_MARKOV_IN:
     case QR_W_MTP_MARKOV_OUT:
+    case QR_W_MTP_SELECT:
+    case QR_W_MTP_ATTN_CONV_PROJ:
+    case QR_W_MTP_FFN_CONV_PROJ:
     case QR_W_FFN_GATE:
     case QR_W_FFN_UP:
     case QR_W_FFN_DOWN:
@@ -177,6 +180,12 @@ bool qr_role_conv_dims(const struct qr_model_config *cfg, enum qr_weight_role ro
 {
     const struct qr_conv_attention_config *a = &cfg->conv_attention;
     const bool of_heads = role == QR_W_ATTN_CONV_HEADS;
+    if (role == QR_W_MTP_ATTN_CONV || role == QR_W_MTP_FFN_CONV) {
+        dims[0] = cfg->hidden_size;
+        dims[1] = cfg->mtp.conv_taps;
+        dims[2] = 2;
+        return true;
+    }
     if (role != QR_W_ATTN_CONV && !of_heads)
         return false;
     dims[0] = of_heads ? a->head_taps : a->channel_taps;

@@ -338,6 +338,8 @@ enum qr_presence qr_role_presence(const struct qr_model_config *c, enum qr_weigh
         return QR_ABSENT;
     if (role >= QR_W_MTP_EMBD_NORM && role <= QR_W_MTP_PROJ)
         return required_if(c->mtp.kind && layer == 0 && has_mtp_input(&c->mtp, role));
+    if (role >= QR_W_MTP_ATTN_CONV && role <= QR_W_MTP_FFN_CONV_PROJ)
+        return required_if(c->mtp.conv_taps != 0);
     if (c->mtp.kind == QR_MTP_LAYER && is_of_mtp_base(role))
         return QR_ABSENT;
     if (is_ffn_weight(role))

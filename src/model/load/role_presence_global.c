@@ -55,6 +55,8 @@ enum qr_presence qr_global_role_presence(const struct qr_model_config *c, enum q
     case QR_W_MTP_MARKOV_IN:
     case QR_W_MTP_MARKOV_OUT:
         return required_if(c->mtp.markov_rank != 0);
+    case QR_W_MTP_SELECT:
+        return required_if(c->mtp.select_top != 0);
     case QR_W_MTP_CONFIDENCE: /* checkpoints may lack it */
     case QR_W_MTP_CONFIDENCE_BIAS:
         return c->mtp.confidence ? QR_OPTIONAL : QR_ABSENT;
