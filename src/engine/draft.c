@@ -56,7 +56,7 @@ static uint32_t choose_depth(const struct qr_request *r, const struct qr_draft_c
 static struct qr_draft_costs costs_of(const struct quire_engine *e, uint32_t draft_class)
 {
     struct qr_draft_costs costs = e->draft_costs;
-    if (draft_class != QR_DRAFT_MODEL_CLASS)
+    if (draft_class != QR_DRAFT_MODEL_CLASS || !e->draft_model)
         return costs;
     if (e->draft_model->block_size) {
         costs.block_seconds = e->model_draft_seconds;

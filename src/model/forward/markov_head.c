@@ -44,8 +44,8 @@ struct call {
     const struct quire_markov_args *args;
 };
 
-/* The probability that row i is accepted; its embedding and state are in place. */
-static void estimate(const struct call *call, size_t i)
+/* The probability that row i, of the normed state, is accepted; its embedding is in place. */
+static void estimate(const struct call *call, size_t i, const float *state)
 {
     const struct quire_context *ctx = call->step.ctx;
     const struct quire_model *m = ctx->model;
@@ -53,7 +53,6 @@ static void estimate(const struct call *call, size_t i)
     const float *w = m->global.vec[QR_W_MTP_CONFIDENCE],
                 *bias = m->global.vec[QR_W_MTP_CONFIDENCE_BIAS],
                 *in = ctx->markov.in + i * c->mtp.markov_rank;
-    const float *state = ctx->markov.state + i * c->hidden_size;
     double sum = bias ? *bias : 0;
     for (size_t j = 0; j < c->hidden_size; j++)
         sum += (double)w[j] * state[j];
@@ -131,11 +130,12 @@ static void prepare(const struct call *call, const struct quire_team *team)
     qr_team_range(team, call->args->n, 1, &begin, &end);
     for (size_t i = begin; i < end; i++) {
         qr_packed_unpack_row(table, (size_t)call->args->previous[i], ctx->markov.in + i * table->k);
-        if (ctx->markov.state && call->args->hidden)
-            qr_final_norm_rows(&call->step, ctx->markov.state + i * width, call->args->hidden[i], 0,
-                               1);
+        if (!ctx->markov.state || !call->args->hidden)
+            continue;
+        float *state = ctx->markov.state + i * width;
+        qr_final_norm_rows(&call->step, state, call->args->hidden[i], 0, 1);
         if (call->args->confidence)
-            estimate(call, i);
+            estimate(call, i, state);
     }
     quire_team_barrier(team);
 }
