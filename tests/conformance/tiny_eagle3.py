@@ -63,6 +63,8 @@ class Net:
 
     def attention(self, hf, x, position, cache):
         q, k, v = ([p[i:i + HEAD] for i in range(0, len(p), HEAD)] for p in (self.times(f"{hf}self_attn.{c}_proj", x) for c in "qkv"))
+        if f"{hf}self_attn.q_norm.weight" in self.w.tensors:
+            q, k = ([self.normed(f"{hf}self_attn.{c}_norm", h) for h in heads] for c, heads in (("q", q), ("k", k)))
         cache.append(([rotate(h, position) for h in k], v))
         y = []
         for h, query in enumerate(rotate(part, position) for part in q):
@@ -122,16 +124,18 @@ class Head(Net):
     """own: embeddings, a hidden size and a smaller vocabulary of its own; residual: the residual stream is normalized;
     layers: whose inputs it reads, None: the default; library: in the style of the Speculators library, with norms of what PROJ
     reads and of the state; output: an output matrix of its own; each: the norm of what PROJ reads is one of each feature;
-    depth: its number of layers"""
+    depth: its number of layers; qwen: a layer of Qwen 3, in the style of DeepSpec"""
 
-    def __init__(self, base, own, residual, layers, library, output=True, each=False, depth=1):
+    def __init__(self, base, own, residual, layers, library, output=True, each=False, depth=1, qwen=False):
         super().__init__(5, 24 if own else base.hidden, 3 if own else 4)
         self.base, self.own, self.residual, self.layers, self.library = base, own, residual, layers, library
-        self.each, self.depth, self.n_features = each, depth, len(layers or "123")
-        self.at = "layers.0." if library or depth > 1 else "midlayer."
+        self.each, self.depth, self.qwen, self.n_features = each, depth, qwen, len(layers or "123")
+        self.at = "layers.0." if library or qwen or depth > 1 else "midlayer."
         if self.heads % KV_HEADS:
             self.heads = 4
         self.add_layer(self.at, 2 * self.hidden, ("input_layernorm", "hidden_norm", "post_attention_layernorm"))
+        for part in "qk" if qwen else "":
+            self.w.add(f"{self.at}self_attn.{part}_norm.weight", None, [HEAD], 1, 0.3)
         for i in range(1, depth):
             self.add_layer(f"layers.{i}.", self.hidden, ("input_layernorm", "post_attention_layernorm"))
         self.w.add("fc.weight", None, [self.hidden, self.n_features * base.hidden])
@@ -182,6 +186,12 @@ class Head(Net):
             config = {"architectures": ["Eagle3Speculator"], "speculators_model_type": "eagle3", "speculators_version": "0.3.0",
                       "transformer_layer_config": sizes, "eagle_aux_hidden_state_layer_ids": self.layers,
                       "norm_before_fc": not self.each, "fc_norm": self.each, "norm_output": True, **options}
+        elif self.qwen:
+            config = {"architectures": ["Qwen3Eagle3Model"], **sizes, "model_type": "qwen3", "num_target_layers": LAYERS, "layer_types":
+                      ["full_attention"], "target_layer_ids": [i - 1 for i in self.layers], "ttt_length": 7, "step_loss_decay": 0.8,
+                      "draft_num_hidden_layers": 1, "target_model_name_or_path": "Qwen/Qwen3-4B", "use_sliding_window": False,
+                      "sliding_window": None, "max_window_layers": 36, **changes}
+            del config["mlp_bias"]
         else:
             ids = [i - 1 for i in self.layers] if self.layers else None
             config = {"architectures": ["LlamaForCausalLMEagle3"], **sizes, **options, "eagle_config": {
@@ -189,9 +199,9 @@ class Head(Net):
         with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
             json.dump(config, f)
         order = [token - i for i, token in enumerate(self.order)] if order is None else order
-        tiny.write_safetensors(f"{folder}/model.safetensors", {
-            **self.tensors(), "d2t": ("I64", [len(order)], struct.pack(f"<{len(order)}q", *order)),
-            "t2d": ("BOOL", [VOCAB], bytes(i in self.order for i in range(VOCAB)))})
+        orders = {} if self.qwen else {"d2t": ("I64", [len(order)], struct.pack(f"<{len(order)}q", *order)),
+                                       "t2d": ("BOOL", [VOCAB], bytes(i in self.order for i in range(VOCAB)))}
+        tiny.write_safetensors(f"{folder}/model.safetensors", {**self.tensors(), **orders})
 
     def write_gguf(self, path, **changes):
         """As the public converter does, which permutes the rows of q and k."""
@@ -236,7 +246,7 @@ def write_golden(folder, base, head):
     tiny.write_safetensors(f"{folder}/golden.safetensors", golden)
 
 
-def check_refusals(plain, library, head, model, scratch):
+def check_refusals(plain, library, head, qwen, model, scratch):
     ok, folder, path, ids = True, f"{scratch}/bad", f"{scratch}/bad.gguf", "eagle_aux_hidden_state_layer_ids"
     for changes, word in (({"sizes": {"num_hidden_layers": 2}}, "layers.1"), ({"norm_before_fc": True}, "input_norm"),
                           ({"eagle": {"use_aux_hidden_state": False}}, "use_aux_hidden_state"),
@@ -257,6 +267,10 @@ def check_refusals(plain, library, head, model, scratch):
     for changes, word in (({"fc_norm": True}, "exclude each other"), ({"norm_before_fc": False}, "input_norm")):
         library.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
+    for changes, word in (({"num_hidden_layers": 2}, "Qwen3Eagle3Model"), ({"target_layer_ids": None}, "target_layer_ids"),
+                          ({"target_layer_ids": [1, 2]}, "fc"), ({"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama"}, "num_target_layers")):
+        qwen.write(folder, **changes)
+        ok &= tiny.is_refused(["--head", folder, model], word)
     plain.write(folder, target_hidden_size=16)
     ok &= tiny.is_refused(["--head", folder, model], "fc")
     head.write(folder)
@@ -268,7 +282,8 @@ def main():
     base, ok, heads = Base(), True, []
     with tempfile.TemporaryDirectory() as scratch:
         for args in ((False, False, None, False, False), (False, True, [1, 2, 4], True), (True, False, [1, 3, 5], False),
-                     (False, True, [0, 1, 2, 5], True, True, True), (False, False, [4, 1], False, True, False, 3)):
+                     (False, True, [0, 1, 2, 5], True, True, True), (False, False, [4, 1], False, True, False, 3),
+                     (False, False, [1, 2, 3, 4, 5], False, True, False, 1, True)):
             head = Head(base, *args)
             heads.append(head)
             model, folder, gguf = (f"{scratch}/{name}{len(heads)}" for name in ("model", "head", "head.gguf"))
@@ -277,10 +292,10 @@ def main():
             write_golden(model, base, head)
             for options in [], ["--chunk", "5"], ["--threads", "2"]:
                 ok &= not subprocess.call([sys.argv[1], "golden", *options, "--head", folder, model])
-            if not head.library: # the format lacks its norms
+            if not head.library and not head.qwen: # the format lacks their norms
                 head.write_gguf(gguf)
                 ok &= not subprocess.call([sys.argv[1], "golden", "--head", gguf, model])
-        ok &= check_refusals(*heads[:3], model, scratch)
+        ok &= check_refusals(*heads[:3], heads[-1], model, scratch)
     return 0 if ok else 1
 
 

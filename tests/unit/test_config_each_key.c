@@ -215,6 +215,11 @@ static const char *const heads[] = {
     ":1,\"draft_vocab_size\":100,\"norm_before_residual\":true,\"target_hidden_size\":128," HEAD
     ",\"eagle_config\":{\"use_aux_hidden_state\":true,\"eagle_aux_hidden_state_layer_ids\":"
     "[1,2,3]}}",
+    "{\"architectures\":[\"Qwen3Eagle3Model\"],\"model_type\":\"qwen3\",\"num_hidden_layers\":"
+    "1," HEAD
+    ",\"layer_types\":[\"full_attention\"],\"use_sliding_window\":false,\"sliding_window\":"
+    "null,\"num_target_layers\":4,\"target_layer_ids\":[0,1,2],\"draft_num_hidden_layers\":1,"
+    "\"target_model_name_or_path\":\"m\",\"ttt_length\":7,\"step_loss_decay\":0.8}",
     "{\"architectures\":[1],\"speculators_model_type\":\"eagle3\",\"transformer_layer_config\":{"
     "\"model_type\":\"llama\",\"num_hidden_layers\":1," HEAD "},\"draft_vocab_size\":320,"
     "\"eagle_aux_hidden_state_layer_ids\":[1,2,3],\"norm_before_fc\":true,\"norm_output\":true}",

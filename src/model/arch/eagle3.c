@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eagle3.c - EAGLE-3: heads of multi-token prediction in files of their own, layers of Llama, one
- * mostly, that read the residual stream of a model of any family before some of its layers. */
+ * mostly, or one of Qwen 3, that read the residual stream of a model of any family before some of
+ * its layers. */
 #include "model/arch/arch.h"
 
 static const struct qr_hf_default defaults[] = {
@@ -41,6 +42,8 @@ static const struct qr_name_rule names[] = {
     BOTH(QR_W_ATTN_K_BIAS, "self_attn.k_proj.bias"),
     BOTH(QR_W_ATTN_V_BIAS, "self_attn.v_proj.bias"),
     BOTH(QR_W_ATTN_O_BIAS, "self_attn.o_proj.bias"),
+    BOTH(QR_W_ATTN_Q_NORM, "self_attn.q_norm.weight"),
+    BOTH(QR_W_ATTN_K_NORM, "self_attn.k_norm.weight"),
     BOTH(QR_W_FFN_NORM, "post_attention_layernorm.weight"),
     BOTH(QR_W_FFN_GATE, "mlp.gate_proj.weight"),
     BOTH(QR_W_FFN_UP, "mlp.up_proj.weight"),
@@ -81,4 +84,44 @@ const struct qr_arch qr_arch_eagle3 = {
     .gguf_rope = QR_ROPE_INTERLEAVED, /* the converter permutes the rows of q and k */
     .gguf_names = gguf_names,
     .gguf_common_names = qr_names_gguf,
+};
+
+/* Heads of DeepSpec for Qwen 3, with the keys of the model's configuration. */
+static const struct qr_hf_default qwen3_defaults[] = {
+    { "num_key_value_heads", 32 },
+    { "head_dim", 128 },
+    { "max_position_embeddings", 32768 },
+    { "rms_norm_eps", 1e-6 },
+    { "rope_theta", 10000 },
+    { "sliding_window", 4096 },
+    { "max_window_layers", 28 },
+    { 0 },
+};
+
+static const struct qr_ignored_key qwen3_ignored_keys[] = {
+    { "num_target_layers", NULL }, /* of the model; the layers that are read have numbers */
+    { "draft_num_hidden_layers", NULL },
+    { "target_model_name_or_path", NULL },
+    { "ttt_length", NULL }, /* training */
+    { "step_loss_decay", NULL },
+    { 0 },
+};
+
+const struct qr_arch qr_arch_eagle3_qwen3 = {
+    .name = "eagle3_qwen3",
+    .head_of = { "*" },
+    .head_kind = QR_MTP_FEATURES,
+    .block = QR_BLOCK_PRE_NORM,
+    .activation = QR_ACT_SILU,
+    .gated = true,
+    .qk_norm = QR_QK_NORM_HEAD,
+    .skip_first_attn_norm = true,
+    .hf_window = QR_WINDOW_FROM,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_NEOX,
+    .hf_attention_bias = true,
+    .hf_defaults = qwen3_defaults,
+    .hf_ignored_keys = qwen3_ignored_keys,
+    .hf_names = names,
+    .hf_common_names = qr_names_hf_llama,
 };

@@ -39,9 +39,12 @@ quire_status qr_hf_find_head(struct qr_hf_source *h)
         const char *name;
         const struct qr_arch *arch;
     } heads[] = {
-        { "DFlashDraftModel", &qr_arch_dflash },         { "DSparkDraftModel", &qr_arch_dflash },
-        { "Qwen3DSparkModel", &qr_arch_dflash },         { "DFlash2DraftModel", &qr_arch_dflash },
+        { "DFlashDraftModel", &qr_arch_dflash },
+        { "DSparkDraftModel", &qr_arch_dflash },
+        { "Qwen3DSparkModel", &qr_arch_dflash },
+        { "DFlash2DraftModel", &qr_arch_dflash },
         { "Gemma4DSparkModel", &qr_arch_dflash_gemma4 },
+        { "Qwen3Eagle3Model", &qr_arch_eagle3_qwen3 },
     };
     const struct qr_json *type = qr_json_get(h->outer, "speculators_model_type");
     if (qr_json_is_string(type))
@@ -163,6 +166,7 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
 {
     struct qr_model_config *cfg = h->cfg;
     struct qr_mtp_config *mtp = &cfg->mtp;
+    static const char layers[] = "target_layer_ids";
     mtp->kind = QR_MTP_FEATURES;
     QR_TRY(read_vocabulary(h, outer));
     QR_TRY(qr_hf_bool(outer, "norm_before_residual", false, &mtp->norm_residual));
@@ -172,7 +176,13 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
     if (mtp->norm_input && mtp->norm_features)
         return qr_fail(h->err, QUIRE_E_FORMAT,
                        "config.json: norm_before_fc and fc_norm exclude each other");
-    return read_feature_layers(outer);
+    if (h->arch != &qr_arch_eagle3_qwen3)
+        return read_feature_layers(outer);
+    if (cfg->n_layers != 1) /* each of which would read the token */
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: num_hidden_layers is %u, heads of Qwen3Eagle3Model have 1",
+                       cfg->n_layers);
+    return read_layer_list(outer, qr_hf_json(outer, layers), layers, 1);
 }
 
 /* Whether a block drafter is one of DSpark, not of DFlash. */
