@@ -267,7 +267,7 @@ def check_refusals(plain, library, head, qwen, model, scratch):
     for changes, word in (({"fc_norm": True}, "exclude each other"), ({"norm_before_fc": False}, "input_norm")):
         library.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)
-    for changes, word in (({"num_hidden_layers": 2}, "Qwen3Eagle3Model"), ({"target_layer_ids": None}, "target_layer_ids"),
+    for changes, word in (({"num_hidden_layers": 2}, "num_hidden_layers"), ({"target_layer_ids": None}, "target_layer_ids"),
                           ({"target_layer_ids": [1, 2]}, "fc"), ({"architectures": ["LlamaForCausalLMEagle3"], "model_type": "llama"}, "num_target_layers")):
         qwen.write(folder, **changes)
         ok &= tiny.is_refused(["--head", folder, model], word)

@@ -220,6 +220,12 @@ static const char *const heads[] = {
     ",\"layer_types\":[\"full_attention\"],\"use_sliding_window\":false,\"sliding_window\":"
     "null,\"num_target_layers\":4,\"target_layer_ids\":[0,1,2],\"draft_num_hidden_layers\":1,"
     "\"target_model_name_or_path\":\"m\",\"ttt_length\":7,\"step_loss_decay\":0.8}",
+    "{\"architectures\":[\"Gemma4Eagle3Model\"],\"model_type\":\"gemma4_text\",\"num_hidden_"
+    "layers\":"
+    "1," HEAD ",\"global_head_dim\":32,\"num_global_key_value_heads\":1,\"attention_k_eq_v\":true,"
+    "\"hidden_activation\":\"gelu_pytorch_tanh\",\"layer_types\":[\"full_attention\"],"
+    "\"final_logit_softcapping\":30,\"target_layer_ids\":[0,1],\"enable_moe_block\":false,"
+    "\"target_text_model_type\":\"gemma4_text\"}",
     "{\"architectures\":[1],\"speculators_model_type\":\"eagle3\",\"transformer_layer_config\":{"
     "\"model_type\":\"llama\",\"num_hidden_layers\":1," HEAD "},\"draft_vocab_size\":320,"
     "\"eagle_aux_hidden_state_layer_ids\":[1,2,3],\"norm_before_fc\":true,\"norm_output\":true}",

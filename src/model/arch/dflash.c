@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dflash.c - DFlash, DFlash 2 and DSpark: block drafters in files of their own, layers of Qwen 3 or
  * Gemma 4 that attend to keys and values made of the residual stream of a model of any family. */
-#include "model/arch/arch.h"
+#include "model/arch/deepspec.h"
 
 static const struct qr_hf_default defaults[] = {
     { "num_key_value_heads", 32 },
@@ -23,40 +23,34 @@ static const struct qr_ignored_key ignored_keys[] = {
     { 0 },
 };
 
-/* Of both kinds of layers; the norms around the feed-forward network have other names. */
-#define COMMON_NAMES                                                                               \
-    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "embed_tokens.weight" },                                      \
-        { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "norm.weight" },                                         \
-        { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },                                              \
-        { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "hidden_norm.weight" },                              \
-        { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },                                                   \
-        { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "markov_head.markov_w1.weight" },                      \
-        { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "markov_head.markov_w2.weight" },                     \
-        { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "candidate_selector.predecessor_codebook" },           \
-        { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "candidate_selector.successor_codebook" },            \
-        { QR_W_MTP_SELECT, QR_SLICE_ALL, "candidate_selector.hidden_projection.weight" },          \
-        { QR_W_MTP_CONFIDENCE, QR_SLICE_ALL, "confidence_head.proj.weight" },                      \
-        { QR_W_MTP_CONFIDENCE_BIAS, QR_SLICE_ALL, "confidence_head.proj.bias" },                   \
-        { QR_W_ATTN_NORM, QR_SLICE_ALL, "layers.%u.input_layernorm.weight" },                      \
-        { QR_W_ATTN_Q, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.weight" },                        \
-        { QR_W_ATTN_K, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.weight" },                        \
-        { QR_W_ATTN_V, QR_SLICE_ALL, "layers.%u.self_attn.v_proj.weight" },                        \
-        { QR_W_ATTN_O, QR_SLICE_ALL, "layers.%u.self_attn.o_proj.weight" },                        \
-        { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.bias" },                     \
-        { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.bias" },                     \
-        { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.v_proj.bias" },                     \
-        { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.o_proj.bias" },                     \
-        { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, "layers.%u.self_attn.q_norm.weight" },                   \
-        { QR_W_ATTN_K_NORM, QR_SLICE_ALL, "layers.%u.self_attn.k_norm.weight" },                   \
-        { QR_W_FFN_GATE, QR_SLICE_ALL, "layers.%u.mlp.gate_proj.weight" },                         \
-        { QR_W_FFN_UP, QR_SLICE_ALL, "layers.%u.mlp.up_proj.weight" },                             \
-    {                                                                                              \
-        QR_W_FFN_DOWN, QR_SLICE_ALL, "layers.%u.mlp.down_proj.weight"                              \
-    }
-
 static const struct qr_name_rule names[] = {
-    COMMON_NAMES,
+    { QR_W_TOKEN_EMBD, QR_SLICE_ALL, "embed_tokens.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "norm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "fc.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "hidden_norm.weight" },
+    { QR_W_MTP_ORDER, QR_SLICE_ALL, "d2t" },
+    { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "markov_head.markov_w1.weight" },
+    { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "markov_head.markov_w2.weight" },
+    { QR_W_MTP_MARKOV_IN, QR_SLICE_ALL, "candidate_selector.predecessor_codebook" },
+    { QR_W_MTP_MARKOV_OUT, QR_SLICE_ALL, "candidate_selector.successor_codebook" },
+    { QR_W_MTP_SELECT, QR_SLICE_ALL, "candidate_selector.hidden_projection.weight" },
+    { QR_W_MTP_CONFIDENCE, QR_SLICE_ALL, "confidence_head.proj.weight" },
+    { QR_W_MTP_CONFIDENCE_BIAS, QR_SLICE_ALL, "confidence_head.proj.bias" },
+    { QR_W_ATTN_NORM, QR_SLICE_ALL, "layers.%u.input_layernorm.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.weight" },
+    { QR_W_ATTN_K, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.weight" },
+    { QR_W_ATTN_V, QR_SLICE_ALL, "layers.%u.self_attn.v_proj.weight" },
+    { QR_W_ATTN_O, QR_SLICE_ALL, "layers.%u.self_attn.o_proj.weight" },
+    { QR_W_ATTN_Q_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.q_proj.bias" },
+    { QR_W_ATTN_K_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.k_proj.bias" },
+    { QR_W_ATTN_V_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.v_proj.bias" },
+    { QR_W_ATTN_O_BIAS, QR_SLICE_ALL, "layers.%u.self_attn.o_proj.bias" },
+    { QR_W_ATTN_Q_NORM, QR_SLICE_ALL, "layers.%u.self_attn.q_norm.weight" },
+    { QR_W_ATTN_K_NORM, QR_SLICE_ALL, "layers.%u.self_attn.k_norm.weight" },
     { QR_W_FFN_NORM, QR_SLICE_ALL, "layers.%u.post_attention_layernorm.weight" },
+    { QR_W_FFN_GATE, QR_SLICE_ALL, "layers.%u.mlp.gate_proj.weight" },
+    { QR_W_FFN_UP, QR_SLICE_ALL, "layers.%u.mlp.up_proj.weight" },
+    { QR_W_FFN_DOWN, QR_SLICE_ALL, "layers.%u.mlp.down_proj.weight" },
     { QR_W_MTP_ATTN_CONV, QR_SLICE_ALL, "layers.%u.attention_conv.base_kernel" },
     { QR_W_MTP_ATTN_CONV_PROJ, QR_SLICE_ALL, "layers.%u.attention_conv.kernel_projection.weight" },
     { QR_W_MTP_FFN_CONV, QR_SLICE_ALL, "layers.%u.mlp_conv.base_kernel" },
@@ -111,49 +105,7 @@ const struct qr_arch qr_arch_dflash = {
     .gguf_common_names = qr_names_gguf,
 };
 
-/* Drafters of DeepSpec for Gemma 4, with the keys of the model's configuration. All layers are
- * those without a window. */
-static const struct qr_hf_default gemma4_defaults[] = {
-    { "vocab_size", 262144 },
-    { "hidden_size", 2304 },
-    { "intermediate_size", 9216 },
-    { "num_attention_heads", 8 },
-    { "num_key_value_heads", 4 },
-    { "head_dim", 256 },
-    { "global_head_dim", 512 },
-    { "rms_norm_eps", 1e-6 },
-    { "rope_theta", 1000000 },
-    { "rope_local_base_freq", 10000 },
-    { "max_position_embeddings", 131072 },
-    { "sliding_window", 512 },
-    { "final_logit_softcapping", 0 },
-    { 0 },
-};
-
-static const struct qr_hf_fixed_bool gemma4_bools[] = {
-    { "enable_moe_block", false },
-    { "use_double_wide_mlp", false },
-    { 0 },
-};
-
-static const struct qr_ignored_key gemma4_ignored_keys[] = {
-    { "num_target_layers", NULL },
-    { "target_model_type", NULL },
-    { "target_text_model_type", NULL },
-    { "tie_word_embeddings", NULL },
-    { "num_anchors", NULL },
-    { 0 },
-};
-
-static const struct qr_name_rule gemma4_names[] = {
-    COMMON_NAMES,
-    { QR_W_ATTN_POST_NORM, QR_SLICE_ALL, "layers.%u.post_attention_layernorm.weight" },
-    { QR_W_FFN_NORM, QR_SLICE_ALL, "layers.%u.pre_feedforward_layernorm.weight" },
-    { QR_W_FFN_POST_NORM, QR_SLICE_ALL, "layers.%u.post_feedforward_layernorm.weight" },
-    { QR_W_LAYER_SCALE, QR_SLICE_ALL, "layers.%u.layer_scalar" },
-    { 0 },
-};
-
+/* Drafters of DeepSpec for Gemma 4. */
 const struct qr_arch qr_arch_dflash_gemma4 = {
     .name = "dflash_gemma4",
     .head_of = { "*" },
@@ -176,9 +128,9 @@ const struct qr_arch qr_arch_dflash_gemma4 = {
     .hf_attention_bias = true,
     .hf_global_partial = 0.25f,
     .hf_local_rope = true,
-    .hf_defaults = gemma4_defaults,
-    .hf_fixed_bools = gemma4_bools,
-    .hf_ignored_keys = gemma4_ignored_keys,
-    .hf_names = gemma4_names,
-    .hf_common_names = qr_names_hf_llama,
+    .hf_defaults = qr_deepspec_gemma4_defaults,
+    .hf_fixed_bools = qr_deepspec_gemma4_bools,
+    .hf_ignored_keys = qr_deepspec_ignored_keys,
+    .hf_names = qr_deepspec_gemma4_names,
+    .hf_common_names = names,
 };

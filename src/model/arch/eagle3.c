@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* eagle3.c - EAGLE-3: heads of multi-token prediction in files of their own, layers of Llama, one
- * mostly, or one of Qwen 3, that read the residual stream of a model of any family before some of
- * its layers. */
-#include "model/arch/arch.h"
+ * mostly, or one of Qwen 3 or Gemma 4, that read the residual stream of a model of any family
+ * before some of its layers. */
+#include "model/arch/deepspec.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 2048 },
@@ -86,7 +86,7 @@ const struct qr_arch qr_arch_eagle3 = {
     .gguf_common_names = qr_names_gguf,
 };
 
-/* Heads of DeepSpec for Qwen 3, with the keys of the model's configuration. */
+/* Heads of DeepSpec, for Qwen 3 and Gemma 4, have the configuration of their model. */
 static const struct qr_hf_default qwen3_defaults[] = {
     { "num_key_value_heads", 32 },
     { "head_dim", 128 },
@@ -95,15 +95,6 @@ static const struct qr_hf_default qwen3_defaults[] = {
     { "rope_theta", 10000 },
     { "sliding_window", 4096 },
     { "max_window_layers", 28 },
-    { 0 },
-};
-
-static const struct qr_ignored_key qwen3_ignored_keys[] = {
-    { "num_target_layers", NULL }, /* of the model; the layers that are read have numbers */
-    { "draft_num_hidden_layers", NULL },
-    { "target_model_name_or_path", NULL },
-    { "ttt_length", NULL }, /* training */
-    { "step_loss_decay", NULL },
     { 0 },
 };
 
@@ -121,7 +112,36 @@ const struct qr_arch qr_arch_eagle3_qwen3 = {
     .hf_rope = QR_ROPE_NEOX,
     .hf_attention_bias = true,
     .hf_defaults = qwen3_defaults,
-    .hf_ignored_keys = qwen3_ignored_keys,
+    .hf_ignored_keys = qr_deepspec_ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+};
+
+const struct qr_arch qr_arch_eagle3_gemma4 = {
+    .name = "eagle3_gemma4",
+    .head_of = { "*" },
+    .head_kind = QR_MTP_FEATURES,
+    .block = QR_BLOCK_SANDWICH_NORM,
+    .activation = QR_ACT_GELU_TANH,
+    .gated = true,
+    .qk_norm = QR_QK_NORM_HEAD,
+    .v_norm = true,
+    .layer_scale = true,
+    .skip_first_attn_norm = true,
+    .global_heads = true,
+    .scaled_embedding = true,
+    .unscaled_attention = true,
+    .final_softcap = true,
+    .window_period = 6,
+    .hf_window = QR_WINDOW_PERIODIC,
+    .hf_norm = QR_NORM_RMS,
+    .hf_rope = QR_ROPE_NEOX,
+    .hf_attention_bias = true,
+    .hf_global_partial = 0.25f,
+    .hf_local_rope = true,
+    .hf_defaults = qr_deepspec_gemma4_defaults,
+    .hf_fixed_bools = qr_deepspec_gemma4_bools,
+    .hf_ignored_keys = qr_deepspec_ignored_keys,
+    .hf_names = qr_deepspec_gemma4_names,
+    .hf_common_names = names,
 };

@@ -39,6 +39,7 @@
     X(doge)                                                                                        \
     X(dots1)                                                                                       \
     X(eagle3)                                                                                      \
+    X(eagle3_gemma4)                                                                               \
     X(eagle3_qwen3)                                                                                \
     X(electra)                                                                                     \
     X(embedding_gemma)                                                                             \

@@ -45,6 +45,7 @@ quire_status qr_hf_find_head(struct qr_hf_source *h)
         { "DFlash2DraftModel", &qr_arch_dflash },
         { "Gemma4DSparkModel", &qr_arch_dflash_gemma4 },
         { "Qwen3Eagle3Model", &qr_arch_eagle3_qwen3 },
+        { "Gemma4Eagle3Model", &qr_arch_eagle3_gemma4 },
     };
     const struct qr_json *type = qr_json_get(h->outer, "speculators_model_type");
     if (qr_json_is_string(type))
@@ -176,11 +177,11 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
     if (mtp->norm_input && mtp->norm_features)
         return qr_fail(h->err, QUIRE_E_FORMAT,
                        "config.json: norm_before_fc and fc_norm exclude each other");
-    if (h->arch != &qr_arch_eagle3_qwen3)
+    if (h->arch == &qr_arch_eagle3)
         return read_feature_layers(outer);
     if (cfg->n_layers != 1) /* each of which would read the token */
         return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
-                       "config.json: num_hidden_layers is %u, heads of Qwen3Eagle3Model have 1",
+                       "config.json: num_hidden_layers is %u, EAGLE-3 heads of DeepSpec have 1",
                        cfg->n_layers);
     return read_layer_list(outer, qr_hf_json(outer, layers), layers, 1);
 }

@@ -140,6 +140,7 @@ static void features_input(const struct qr_step *s, const struct quire_team *tea
         float *in = ctx->block_in + r * 2 * width;
         /* `in` holds the embedding only until its norm is in the same place */
         qr_packed_unpack_row(m->global.mat[QR_W_TOKEN_EMBD], (size_t)s->args->token_ids[r], in);
+        m->kernels->scale(in, m->config->embedding_scale, width);
         qr_norm_vector(s, m->layers[0].vec[QR_W_MTP_EMBD_NORM], in, width);
         put(s, QR_W_MTP_HIDDEN_NORM, t.x + r * width, in + width);
     }
