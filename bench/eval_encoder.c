@@ -58,7 +58,7 @@ static bool add_source(struct pass *p, const struct tensor *ids, size_t first, s
     if (p->sources.n == EVAL_MAX_SEQS || begin + n > MAX_ROWS || first + n > ids->n)
         return false;
     for (size_t i = 0; i < n; i++)
-        p->ids[begin + i] = (int32_t)((const int64_t *)ids->data)[first + i];
+        p->ids[begin + i] = (int32_t)tensor_i64(ids, first + i);
     p->starts[++p->sources.n] = (int32_t)(begin + n);
     return true;
 }
@@ -112,7 +112,7 @@ static quire_status check_sequence(struct tally *t, struct eval_run *r,
     if (tensor_file_get(golden, "I64", &types, "%stoken_type_ids%s", prefix, suffix) &&
         types.n == ids.n) {
         for (size_t i = 0; i < types.n; i++)
-            p->types[i] = (int32_t)((const int64_t *)types.data)[i];
+            p->types[i] = (int32_t)tensor_i64(&types, i);
         p->sources.types = p->types;
     }
     quire_status s = eval_run_encode(r, &p->sources, &p->out, err);
@@ -142,7 +142,7 @@ static bool add_batch(struct pass *p, const struct tensor *ids, const struct ten
         return false;
     for (size_t i = 0; i < ids->dims[0]; i++) {
         size_t n = 0;
-        while (n < ids->dims[1] && ((const int64_t *)mask->data)[i * ids->dims[1] + n])
+        while (n < ids->dims[1] && tensor_i64(mask, i * ids->dims[1] + n))
             n++;
         if (!add_source(p, ids, i * ids->dims[1], n))
             return false;
@@ -198,7 +198,7 @@ static bool set_ids(struct decode *d, const struct tensor *ids, size_t n)
 {
     d->n = (uint32_t)n;
     for (uint32_t i = 0; n <= MAX_ROWS && i < d->n; i++) {
-        d->ids[i] = (int32_t)((const int64_t *)ids->data)[i];
+        d->ids[i] = (int32_t)tensor_i64(ids, i);
         d->rows[i] = i;
     }
     return n <= MAX_ROWS && n <= ids->n;

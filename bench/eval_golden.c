@@ -38,7 +38,7 @@ static quire_status check_prompt(struct eval_run *r, const struct tensor_file *g
     int32_t tokens[MAX_PROMPT];
     uint32_t rows[MAX_PROMPT];
     for (uint32_t i = 0; i < n; i++)
-        tokens[i] = (int32_t)((const int64_t *)ids.data)[i];
+        tokens[i] = (int32_t)tensor_i64(&ids, i);
     const uint32_t n_rows = stored_rows(n, want.dims[0], rows);
     float *logits = malloc((size_t)n_rows * vocab * sizeof *logits);
     if (!logits || n_rows != want.dims[0]) {
@@ -72,7 +72,7 @@ static quire_status check_states(struct eval_run *r, const struct tensor_file *g
     }
     int32_t tokens[MAX_PROMPT];
     for (uint32_t i = 0; i < n; i++)
-        tokens[i] = (int32_t)((const int64_t *)ids.data)[i];
+        tokens[i] = (int32_t)tensor_i64(&ids, i);
     float *hidden = malloc((info->n_layers + 1) * rows * sizeof *hidden);
     if (!hidden)
         return QUIRE_E_NOMEM;
@@ -95,7 +95,7 @@ static quire_status check_greedy(struct eval_run *r, const struct tensor_file *g
     const uint32_t last = n - 1;
     int32_t tokens[MAX_PROMPT];
     for (uint32_t i = 0; i < n; i++)
-        tokens[i] = (int32_t)((const int64_t *)ids.data)[i];
+        tokens[i] = (int32_t)tensor_i64(&ids, i);
     float *logits = malloc(eval_run_info(r)->vocab_size * sizeof *logits);
     if (!logits)
         return QUIRE_E_NOMEM;

@@ -349,7 +349,7 @@ quire_status tally_mtp(struct tally *t, struct eval_run *r, const struct eval_op
     float *input = NULL, *out = NULL;
     quire_status s = tokens && hidden && logits ? QUIRE_OK : QUIRE_E_NOMEM;
     for (uint32_t i = 0; s == QUIRE_OK && i <= n; i++) /* the first one follows the last one */
-        tokens[i] = (int32_t)((const int64_t *)ids.data)[i % n];
+        tokens[i] = (int32_t)tensor_i64(&ids, i % n);
     if (s == QUIRE_OK)
         s = eval_run_prompt_states(r, tokens, n, hidden, err);
     if (s == QUIRE_OK)

@@ -118,7 +118,7 @@ quire_status tally_greedy(struct tally *t, struct eval_run *r, const struct tens
         return QUIRE_OK;
     quire_status s = QUIRE_OK;
     for (size_t i = 0; i < greedy.n && s == QUIRE_OK; i++) {
-        const int64_t want = ((const int64_t *)greedy.data)[i];
+        const int64_t want = tensor_i64(&greedy, i);
         t->digest = digest_floats(t->digest, logits, eval_run_info(r)->vocab_size);
         const bool exact = !isinf(tolerance->max);
         const bool sure = exact || ((const float *)margin.data)[i] > 8 * tolerance->rms;

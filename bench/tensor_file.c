@@ -72,3 +72,10 @@ bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tens
     }
     return true;
 }
+
+int64_t tensor_i64(const struct tensor *t, size_t i)
+{
+    int64_t value;
+    memcpy(&value, (const char *)t->data + i * sizeof value, sizeof value);
+    return value;
+}

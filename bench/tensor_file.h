@@ -24,4 +24,7 @@ void tensor_file_close(struct tensor_file *f);
 bool tensor_file_get(const struct tensor_file *f, const char *dtype, struct tensor *out,
                      const char *name_fmt, ...) __attribute__((format(printf, 4, 5)));
 
+/* Element i of a tensor of I64, whatever its alignment. */
+int64_t tensor_i64(const struct tensor *t, size_t i);
+
 #endif
