@@ -133,19 +133,29 @@ def check_refusals(head, model, scratch):
     return ok
 
 
-def main():
-    base, ok = Layers(3, 32, 48, 4, [SLIDING, SLIDING, FULL, SLIDING, SLIDING, FULL], 6, True), True
-    drafters = [Drafter(base, [0, 2, 4], True, True, True), Drafter(base, [1, 3], False, False, False), Drafter(base, [-1, 4], True, False, True)]
+def make_base():
+    return Layers(3, 32, 48, 4, [SLIDING, SLIDING, FULL, SLIDING, SLIDING, FULL], 6, True)
+
+
+def check_heads(base, heads, write_golden, check_refusals):
+    """Returns the exit status of a test of heads of the model."""
+    ok = True
     with tempfile.TemporaryDirectory() as scratch:
-        for i, head in enumerate(drafters):
+        for i, head in enumerate(heads):
             model, folder = f"{scratch}/model{i}", f"{scratch}/head{i}"
             write_base(base, model)
             head.write(folder)
             write_golden(model, base, head)
             for options in [], ["--chunk", "5"], ["--threads", "2"], ["--compute", "f32"]:
                 ok &= not subprocess.call([sys.argv[1], "golden", *options, "--head", folder, model])
-        ok &= check_refusals(drafters[0], f"{scratch}/model0", scratch)
+        ok &= check_refusals(heads[0], f"{scratch}/model0", scratch)
     return 0 if ok else 1
+
+
+def main():
+    base = make_base()
+    drafters = [Drafter(base, [0, 2, 4], True, True, True), Drafter(base, [1, 3], False, False, False), Drafter(base, [-1, 4], True, False, True)]
+    return check_heads(base, drafters, write_golden, check_refusals)
 
 
 if __name__ == "__main__":
