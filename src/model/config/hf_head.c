@@ -186,16 +186,22 @@ static quire_status read_features(const struct qr_hf_source *h, const struct qr_
     return read_layer_list(outer, qr_hf_json(outer, layers), layers, 1);
 }
 
-/* Whether a block drafter is one of DSpark, not of DFlash. */
-static bool is_dspark(const struct qr_hf_source *outer)
+static bool has_architecture(const struct qr_hf_source *outer, const char *name)
 {
     const struct qr_json *names = qr_json_get(outer->root, "architectures");
     for (size_t i = 0; i < qr_json_size(names); i++)
-        if (is_text(qr_json_at(names, i), "DSparkDraftModel") ||
-            is_text(qr_json_at(names, i), "Qwen3DSparkModel") ||
-            is_text(qr_json_at(names, i), "Gemma4DSparkModel"))
+        if (is_text(qr_json_at(names, i), name))
             return true;
-    return is_text(qr_json_get(outer->root, "speculators_model_type"), "dspark");
+    return false;
+}
+
+/* Whether a block drafter is one of DSpark, not of DFlash. */
+static bool is_dspark(const struct qr_hf_source *outer)
+{
+    return has_architecture(outer, "DSparkDraftModel") ||
+           has_architecture(outer, "Qwen3DSparkModel") ||
+           has_architecture(outer, "Gemma4DSparkModel") ||
+           is_text(qr_json_get(outer->root, "speculators_model_type"), "dspark");
 }
 
 /* Finds the object with the options of a block drafter: in files of some publishers one of its own,
@@ -248,11 +254,8 @@ static quire_status read_markov(const struct qr_hf_source *outer, const struct q
 /* Whether a block drafter is one of DFlash 2. */
 static bool is_dflash2(const struct qr_hf_source *outer)
 {
-    const struct qr_json *names = qr_json_get(outer->root, "architectures");
-    for (size_t i = 0; i < qr_json_size(names); i++)
-        if (is_text(qr_json_at(names, i), "DFlash2DraftModel"))
-            return true;
-    return is_text(qr_json_get(outer->root, "speculators_model_type"), "dflash2");
+    return has_architecture(outer, "DFlash2DraftModel") ||
+           is_text(qr_json_get(outer->root, "speculators_model_type"), "dflash2");
 }
 
 /* The convolutions and the selector of DFlash 2. */
