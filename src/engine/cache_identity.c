@@ -92,6 +92,7 @@ static void hash_recurrent(uint64_t *h, const struct qr_recurrent_config *r)
     HASH(*h, r->norm_per_head);
     HASH(*h, r->sigmoid_gate);
     HASH(*h, r->vector_decay);
+    HASH(*h, r->decay_bound);
     HASH(*h, r->tiled_heads);
     HASH(*h, r->dt_norms);
     HASH(*h, r->dt_norm_eps);

@@ -87,18 +87,34 @@ static quire_status prepare_decay(struct quire_model *m, struct qr_model_layer *
     return QUIRE_OK;
 }
 
-/* WKV7: what multiplies the sigmoid of a step size in the logarithm of its decay. */
+/* WKV7, bounded decays: the factor of the sigmoid of a step size in the logarithm of its decay. */
 static quire_status prepare_constant_decay(struct quire_model *m, struct qr_model_layer *layer,
-                                           struct quire_error *err)
+                                           float bound, struct quire_error *err)
 {
-    const size_t n = (size_t)qr_recurrent_key_width(&m->config->recurrent);
+    const size_t n = (size_t)qr_recurrent_dt_width(&m->config->recurrent);
     float *decay = reserve(m, n, 1, err);
     if (!decay)
         return QUIRE_E_NOMEM;
     for (size_t c = 0; c < n; c++)
-        decay[c] = (float)-exp(-0.5);
+        decay[c] = bound;
     layer->recurrent.decay = decay;
     return QUIRE_OK;
+}
+
+/* Bounded decays: the factors of step sizes within the sigmoid. */
+static quire_status prepare_rates(struct quire_model *m, struct qr_model_layer *layer,
+                                  struct quire_error *err)
+{
+    const struct qr_recurrent_config *r = &m->config->recurrent;
+    float *rates = reserve(m, r->n_heads, 1, err);
+    if (!rates)
+        return QUIRE_E_NOMEM;
+    for (size_t h = 0; h < r->n_heads; h++) {
+        const float a = layer->vec[QR_W_REC_A][h];
+        rates[h] = r->log_decay ? expf(a) : a;
+    }
+    layer->recurrent.rates = rates;
+    return prepare_constant_decay(m, layer, r->decay_bound, err);
 }
 
 /* RG-LRU: the logarithm of the smallest decay of each channel, -8 softplus(parameter). */
@@ -184,7 +200,9 @@ quire_status qr_model_prepare_recurrent(struct quire_model *m, struct quire_erro
         else if (r->kind == QR_RECURRENT_RG_LRU)
             QR_TRY(prepare_log_decays(m, &m->layers[i], err));
         else if (r->kind == QR_RECURRENT_WKV7)
-            QR_TRY(prepare_constant_decay(m, &m->layers[i], err));
+            QR_TRY(prepare_constant_decay(m, &m->layers[i], (float)-exp(-0.5), err));
+        else if (r->decay_bound != 0)
+            QR_TRY(prepare_rates(m, &m->layers[i], err));
         else if (r->kind != QR_RECURRENT_SHORT_CONV && r->kind != QR_RECURRENT_WKV6)
             QR_TRY(prepare_decay(m, &m->layers[i], err));
     }

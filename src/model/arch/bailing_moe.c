@@ -57,15 +57,6 @@ static const struct qr_name_rule names[] = {
 };
 #undef L
 
-/* heads of multi-token prediction */
-static const struct qr_name_rule gguf_mtp_names[] = {
-    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "blk.%u.nextn.enorm.weight" },
-    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "blk.%u.nextn.hnorm.weight" },
-    { QR_W_MTP_PROJ, QR_SLICE_ALL, "blk.%u.nextn.eh_proj.weight" },
-    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "blk.%u.layer_output_norm.weight" },
-    { 0 },
-};
-
 const struct qr_arch qr_arch_bailing_moe = {
     .name = "bailing_moe",
     .hf_types = { "bailing_moe", "bailing_moe_v2" },
@@ -92,7 +83,7 @@ const struct qr_arch qr_arch_bailing_moe = {
     .gguf_rope = QR_ROPE_NEOX,
     .gguf_mtp = true,
     .gguf_names = qr_names_gguf,
-    .gguf_mtp_names = gguf_mtp_names,
+    .gguf_mtp_names = qr_names_gguf_mtp_layer_norm,
 };
 
 /* GGUF files of Ling 1 */

@@ -12,6 +12,7 @@
     X(arctic)                                                                                      \
     X(arwkv7)                                                                                      \
     X(baichuan)                                                                                    \
+    X(bailing_hybrid)                                                                              \
     X(bailing_moe)                                                                                 \
     X(bailing_moe_v1)                                                                              \
     X(bamba)                                                                                       \

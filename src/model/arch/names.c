@@ -168,6 +168,13 @@ const struct qr_name_rule qr_names_hf_mtp_final_norm[] = {
     { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "model.layers.%u.final_layernorm.weight" },
     { 0 },
 };
+const struct qr_name_rule qr_names_gguf_mtp_layer_norm[] = {
+    { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "blk.%u.nextn.enorm.weight" },
+    { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "blk.%u.nextn.hnorm.weight" },
+    { QR_W_MTP_PROJ, QR_SLICE_ALL, "blk.%u.nextn.eh_proj.weight" },
+    { QR_W_OUTPUT_NORM, QR_SLICE_ALL, "blk.%u.layer_output_norm.weight" },
+    { 0 },
+};
 const struct qr_name_rule qr_names_gguf_mtp[] = {
     { QR_W_MTP_EMBD_NORM, QR_SLICE_ALL, "blk.%u.nextn.enorm.weight" },
     { QR_W_MTP_HIDDEN_NORM, QR_SLICE_ALL, "blk.%u.nextn.hnorm.weight" },

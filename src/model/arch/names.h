@@ -81,7 +81,7 @@ extern const struct qr_name_rule qr_names_hf_latent[], qr_names_gguf_latent[];
 /* Names of the heads of multi-token prediction behind the last layer (DeepSeek V3, GLM), and those
  * with final_layernorm instead of shared_head.norm (Ling, Hy3). */
 extern const struct qr_name_rule qr_names_hf_mtp[], qr_names_gguf_mtp[];
-extern const struct qr_name_rule qr_names_hf_mtp_final_norm[];
+extern const struct qr_name_rule qr_names_hf_mtp_final_norm[], qr_names_gguf_mtp_layer_norm[];
 
 /* Those of heads that take turns (mtp_config.h). */
 extern const struct qr_name_rule qr_names_gguf_mtp_heads[];

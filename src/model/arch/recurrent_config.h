@@ -61,7 +61,10 @@ struct qr_recurrent_config {
     bool conv_thirds;  /* the tensors of q, k and v hold thirds of all channels, in this order */
     bool log_decay;    /* the file holds A_log, else -exp(A_log) */
     bool vector_decay; /* delta: a decay per key element (KDA) */
-    bool tiled_heads;  /* value head h uses key head h % n_key_heads, else h / (heads per key) */
+    /* KDA: log decays are this times sigmoid(exp(A_log) (dt + bias)), the file holds A_log or
+     * exp(A_log); 0: they are -exp(A_log) softplus(dt + bias) */
+    float decay_bound;
+    bool tiled_heads; /* value head h uses key head h % n_key_heads, else h / (heads per key) */
     bool dt_norms, norm_weights; /* dt, B and C from channels are normalized, with weights */
     float dt_norm_eps, norm_eps;
     float beta_scale;     /* delta: multiplies sigmoid(b); 1 or 2 */

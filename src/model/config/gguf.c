@@ -324,6 +324,20 @@ static quire_status read_block(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* Attention gates of heads or of elements: the tensor of the first layer with one tells. */
+static void read_gate(const struct qr_gguf_source *s)
+{
+    char name[QR_GGUF_KEY_MAX];
+    size_t gate;
+    for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
+        snprintf(name, sizeof name, "blk.%u.attn_gate.weight", i);
+        if (!qr_gguf_find_tensor(s->g, name, &gate))
+            continue;
+        s->cfg->gate_per_head = qr_gguf_tensor(s->g, gate)->dims[1] == s->cfg->layers[i].n_heads;
+        return;
+    }
+}
+
 /* Derives flags from the tensor directory: the metadata does not list bias vectors. */
 static void read_flags(const struct qr_gguf_source *s)
 {
@@ -346,9 +360,8 @@ static void read_flags(const struct qr_gguf_source *s)
     s->cfg->tied_embeddings = !has_role(s, QR_W_OUTPUT);
     for (uint32_t i = 0; s->arch->sinks_in_windows && i < s->cfg->n_layers; i++)
         s->cfg->layers[i].sinks = qr_gguf_source_has_role(s, QR_W_ATTN_SINKS, i);
-    size_t gate;
-    if (s->arch->hf_layer_heads && qr_gguf_find_tensor(s->g, "blk.0.attn_gate.weight", &gate))
-        s->cfg->gate_per_head = qr_gguf_tensor(s->g, gate)->dims[1] == s->cfg->layers[0].n_heads;
+    if (s->arch->hf_layer_heads)
+        read_gate(s);
 }
 
 /* ---- Entry point */

@@ -172,6 +172,24 @@ static quire_status read_wkv7(const struct qr_gguf_source *s)
     return QUIRE_OK;
 }
 
+/* KDA: queries, keys and values have the heads of attention. */
+static quire_status read_kda(const struct qr_gguf_source *s)
+{
+    struct qr_recurrent_config *r = &s->cfg->recurrent;
+    bool bounded;
+    QR_TRY(qr_gguf_source_u32(s, "kda.head_dim", &r->key_dim));
+    QR_TRY(qr_gguf_source_u32(s, "ssm.conv_kernel", &r->conv_taps));
+    QR_TRY(qr_gguf_source_f32_or(s, "kda.gate_lower_bound", 0, &r->decay_bound));
+    QR_TRY(qr_gguf_source_bool_or(s, "kda.safe_gate", r->decay_bound != 0, &bounded));
+    if (bounded != (r->decay_bound != 0))
+        return qr_fail(s->err, QUIRE_E_UNSUPPORTED,
+                       "%s.kda.safe_gate is %s, with a kda.gate_lower_bound of %g", s->prefix,
+                       bounded ? "true" : "false", (double)r->decay_bound);
+    r->value_dim = r->key_dim;
+    r->n_heads = r->n_key_heads = s->cfg->layers[0].n_heads;
+    return QUIRE_OK;
+}
+
 static quire_status read_sizes(const struct qr_gguf_source *s)
 {
     struct qr_recurrent_config *r = &s->cfg->recurrent;
@@ -190,13 +208,7 @@ static quire_status read_sizes(const struct qr_gguf_source *s)
     case QR_RECURRENT_WKV7:
         return read_wkv7(s);
     case QR_RECURRENT_DELTA:
-        if (!r->vector_decay)
-            return read_ssm(s);
-        QR_TRY(qr_gguf_source_u32(s, "kda.head_dim", &r->key_dim));
-        QR_TRY(qr_gguf_source_u32(s, "ssm.conv_kernel", &r->conv_taps));
-        r->value_dim = r->key_dim;
-        r->n_heads = r->n_key_heads = s->cfg->layers[0].n_heads;
-        return QUIRE_OK;
+        return r->vector_decay ? read_kda(s) : read_ssm(s);
     default:
         return qr_fail(s->err, QUIRE_E_INTERNAL, "recurrent layers of kind %d in a GGUF file",
                        (int)r->kind);

@@ -46,18 +46,26 @@ static quire_status read_window_heads(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
-/* Granularity of the attention gate: true or "per-head", or "per-element". */
+static bool is_one_of(const char *text, const char *const names[3])
+{
+    for (size_t i = 0; text && i < 3; i++)
+        if (strcmp(text, names[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Granularity of the attention gate: true or by head, or by element. */
 static quire_status read_gating(const struct qr_hf_source *h)
 {
+    static const char *const of_heads[] = { "per-head", "per_head", "head_wise" },
+                             *const of_elements[] = { "per-element", "per_element",
+                                                      "element_wise" };
     const struct qr_json *v = qr_hf_json(h, "gating"), *types = qr_hf_json(h, "gating_types");
     const char *text = qr_json_string(v);
-    const bool elements =
-        text && (strcmp(text, "per-element") == 0 || strcmp(text, "per_element") == 0);
-    const bool heads = !v || qr_json_is_true(v) ||
-                       (text && (strcmp(text, "per-head") == 0 || strcmp(text, "per_head") == 0));
-    if (!elements && !heads)
-        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: gating %.60s is not supported",
-                       text ? text : "that is neither true nor a string");
+    const bool heads = !v || qr_json_is_true(v) || is_one_of(text, of_heads);
+    if (!heads && !is_one_of(text, of_elements))
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED, "config.json: %s %.60s is not supported",
+                       qr_hf_name(h, "gating"), text ? text : "that is neither true nor a string");
     h->cfg->gate_per_head = heads;
     for (size_t i = 0; i < qr_json_size(types); i++) {
         const char *type = qr_json_string(qr_json_at(types, i));

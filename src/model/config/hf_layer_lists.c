@@ -22,8 +22,8 @@ static quire_status check_list(const struct qr_hf_source *h, const char *key,
     /* GCOVR_EXCL_BR_LINE: qr_hf_read_windows has read the number of heads. */
     QR_TRY(qr_hf_is_per_layer(h, list, &ok));
     return ok ? QUIRE_OK
-              : qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers", key,
-                        h->cfg->n_layers);
+              : qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s must list %u layers",
+                        qr_hf_name(h, key), h->cfg->n_layers);
 }
 
 quire_status qr_hf_window_f64(const struct qr_hf_source *h, const char *key, bool windowed,
@@ -63,8 +63,8 @@ static quire_status read_limits(const struct qr_hf_source *h, const char *key, b
         const struct qr_json *entry = qr_json_at(list, i);
         double v = 0;
         if (!qr_json_is_null(entry) && (!qr_json_is_f64(entry, &v) || !(v >= 0)))
-            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%u] must be a number >= 0", key,
-                           i);
+            return qr_fail(h->err, QUIRE_E_FORMAT, "config.json: %s[%u] must be a number >= 0",
+                           qr_hf_name(h, key), i);
         *(experts ? &l->expert_limit : &l->ffn_limit) = (float)v;
     }
     return QUIRE_OK;

@@ -136,6 +136,17 @@ static quire_status mixers_from_period(const struct qr_hf_source *h, const char 
     return QUIRE_OK;
 }
 
+/* layer_group_size (Ling 3): attention in the last layer of each group and behind the last one. */
+static quire_status mixers_from_groups(const struct qr_hf_source *h, uint32_t size)
+{
+    const uint32_t n = h->cfg->n_layers;
+    QR_TRY(mixers_from_period(h, "layer_group_size", size, size - 1));
+    for (uint32_t i = n - n % size; i < n; i++)
+        /* GCOVR_EXCL_BR_LINE: set_layer accepts every mixer. */
+        QR_TRY(set_layer(h, i, QR_MIXER_ATTENTION, MIXER));
+    return QUIRE_OK;
+}
+
 /* mamba_step (PLaMo 2): attention in the middle of every so many layers; in a model of no more than
  * half as many in the last one. */
 static quire_status mixers_from_step(const struct qr_hf_source *h, uint32_t step)
@@ -199,6 +210,7 @@ quire_status qr_hf_read_mixers(const struct qr_hf_source *h)
         const struct qr_json *names = qr_hf_json(h, list_keys[i]);
         if (names && !qr_json_is_null(names)) {
             qr_hf_ignore(h, "full_attention_interval");
+            qr_hf_ignore(h, "layer_group_size");
             return mixers_from_names(h, list_keys[i], names, false);
         }
     }
@@ -215,6 +227,9 @@ quire_status qr_hf_read_mixers(const struct qr_hf_source *h)
     QR_TRY(qr_hf_u32_opt(h, "full_attention_interval", &period, &has));
     if (has)
         return mixers_from_period(h, "full_attention_interval", period, period - 1);
+    QR_TRY(qr_hf_u32_opt(h, "layer_group_size", &period, &has));
+    if (has)
+        return mixers_from_groups(h, period);
     QR_TRY(qr_hf_u32_opt(h, "attn_layer_period", &period, &has));
     if (has)
         return mixers_from_period(h, "attn_layer_period", period, offset);

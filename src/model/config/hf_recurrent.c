@@ -119,10 +119,26 @@ static quire_status read_delta(const struct qr_hf_source *h)
     return QUIRE_OK;
 }
 
-/* Kimi Linear: queries, keys and values have the same heads. */
+/* kda_lower_bound: of log decays. Implementations differ about a bound without kda_safe_gate. */
+static quire_status read_decay_bound(const struct qr_hf_source *h)
+{
+    bool bounded, safe;
+    double bound = 0;
+    QR_TRY(qr_hf_f64_opt(h, "kda_lower_bound", &bound, &bounded)); /* null: none */
+    QR_TRY(qr_hf_bool(h, "kda_safe_gate", bounded, &safe));
+    if (safe != bounded)
+        return qr_fail(h->err, QUIRE_E_UNSUPPORTED,
+                       "config.json: kda_safe_gate is %s, %s kda_lower_bound",
+                       safe ? "true" : "false", bounded ? "with a" : "without");
+    h->cfg->recurrent.decay_bound = (float)bound;
+    return QUIRE_OK;
+}
+
+/* KDA: queries, keys and values have the same heads, by default those of attention. */
 static quire_status read_kda(const struct qr_hf_source *h)
 {
     struct qr_recurrent_config *r = &h->cfg->recurrent;
+    QR_TRY(read_decay_bound(h));
     QR_TRY(qr_hf_u32(h, "linear_num_heads", &r->n_heads));
     QR_TRY(qr_hf_u32(h, "linear_head_dim", &r->key_dim));
     QR_TRY(qr_hf_u32(h, "linear_conv_kernel_dim", &r->conv_taps));

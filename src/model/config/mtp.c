@@ -66,7 +66,7 @@ quire_status qr_model_config_select_mtp(struct qr_model_config *cfg, const struc
     layer.no_ffn = layer.no_ffn && !pair;
     if (arch->mtp_full_rope)
         layer.window = layer.rope = 0;
-    if (arch->mtp_window)
+    if (arch->layer_limits)
         layer.ffn_limit = layer.expert_limit = 0;
     cfg->mtp = (struct qr_mtp_config){ .kind = QR_MTP_LAYER,
                                        .hidden_first = arch->mtp_hidden_first,

@@ -223,6 +223,7 @@ static quire_status check_recurrent(const struct qr_model_config *c, struct quir
     for (size_t i = 0; i < 5; i++)
         QR_TRY(f64_in_range("SSM multiplier", (double)r->part_scales[i], -1e6, 1e6, err));
     QR_TRY(f64_in_range("SSM output multiplier", (double)r->out_scale, -1e6, 1e6, err));
+    QR_TRY(f64_in_range("bound of recurrent log decays", (double)r->decay_bound, -1e3, 0, err));
     return f64_in_range("recurrent norm epsilon", (double)r->norm_eps, 0, 1, err);
 }
 

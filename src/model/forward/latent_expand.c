@@ -19,10 +19,19 @@ enum {
 
 static uint32_t n_blocks(const struct quire_context *c) { return (c->max_seq_len - 1) / BLOCK + 1; }
 
+/* The first layer with latent attention; hybrids begin with others. NULL: there is none. */
+static const struct qr_model_layer *latent_layer(const struct quire_model *m)
+{
+    for (uint32_t i = 0; i < m->config->n_layers; i++)
+        if (m->layers[i].experts[QR_W_LATENT_UV])
+            return &m->layers[i];
+    return NULL;
+}
+
 /* Activation forms of a chunk; the two weights may have different types. */
 static unsigned act_forms(const struct quire_model *m)
 {
-    const struct qr_model_layer *layer = &m->layers[0];
+    const struct qr_model_layer *layer = latent_layer(m);
     return qr_linear_act_form(layer->experts[QR_W_LATENT_UK_ROWS][0]->type, m->compute,
                               m->kernels) |
            qr_linear_act_form(layer->experts[QR_W_LATENT_UV][0]->type, m->compute, m->kernels);
@@ -32,11 +41,10 @@ static unsigned act_forms(const struct quire_model *m)
 
 quire_status qr_expand_check(const struct quire_model *m, uint32_t from, struct quire_error *err)
 {
-    if (from && !m->config->mla.expand)
+    if (from && (!m->config->mla.expand || !latent_layer(m)))
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.expand_latent_from: %s",
-                       m->config->mla.kv_lora_rank
-                           ? "the model was opened without QUIRE_MODEL_EXPAND_LATENT"
-                           : "the model has no latent attention");
+                       latent_layer(m) ? "the model was opened without QUIRE_MODEL_EXPAND_LATENT"
+                                       : "the model has no latent attention");
     return QUIRE_OK;
 }
 
@@ -57,7 +65,7 @@ struct qr_expand_sizes qr_expand_sizes(const struct quire_model *m,
 static struct quire_attention_config expanded_config(const struct quire_model *m)
 {
     const struct qr_model_config *c = m->config;
-    struct quire_attention_config a = m->layers[0].attention;
+    struct quire_attention_config a = latent_layer(m)->attention;
     a.n_kv_heads = a.n_heads;
     a.head_size = c->head_dim;
     a.v_head_size = c->v_head_dim;

@@ -32,14 +32,16 @@ static uint32_t layer_index(const struct qr_step *s, const struct qr_model_layer
 }
 
 /* Down projections: latent rows into ctx->k; queries into ctx->q or, with q_lora_rank, their latent
- * form. */
+ * form; gates of the output. */
 static void project_down(const struct qr_step *s, const struct qr_model_layer *layer,
                          const float *src, const struct quire_team *team)
 {
     struct quire_context *ctx = s->ctx;
     const bool q_lora = ctx->latent.q_a != NULL;
     const struct qr_packed *const w[] = { layer->mat[QR_W_LATENT_KV_A],
-                                          layer->mat[q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q] };
+                                          layer->mat[q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q],
+                                          layer->mat[QR_W_ATTN_GATE] };
+    const size_t n = w[2] ? 3 : 2;
     const uint32_t i = layer_index(s, layer);
     const struct qr_projection p[] = {
         { w[0], NULL, ctx->k, { QR_W_LATENT_KV_A, i, 0 } },
@@ -47,10 +49,11 @@ static void project_down(const struct qr_step *s, const struct qr_model_layer *l
           NULL,
           q_lora ? ctx->latent.q_a : ctx->q,
           { q_lora ? QR_W_LATENT_Q_A : QR_W_ATTN_Q, i, 1 } },
+        { w[2], NULL, ctx->att_gate, { QR_W_ATTN_GATE, i, 2 } },
     };
     struct qr_act act;
-    qr_convert_input(s, &act, w, 2, src, s->n_tokens, team);
-    qr_project(s, &act, p, 2, team);
+    qr_convert_input(s, &act, w, (int)n, src, s->n_tokens, team);
+    qr_project(s, &act, p, n, team);
     quire_team_barrier(team);
 }
 

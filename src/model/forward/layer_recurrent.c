@@ -130,6 +130,17 @@ static void normalize_keys(const struct qr_recurrent *x, float *row)
     }
 }
 
+/* decay[dt_width] = sigmoid(rate of the head * (decay + bias)) */
+static void bound_decays(const struct qr_recurrent *x, float *decay)
+{
+    const struct qr_kernels *k = x->s->ctx->model->kernels;
+    const size_t n = x->config->key_dim;
+    k->add(decay, x->layer->vec[QR_W_REC_DT_BIAS], x->dt_width);
+    for (size_t h = 0; h < x->config->n_heads; h++)
+        k->scale(decay + h * n, x->layer->recurrent.rates[h], n);
+    k->sigmoid_mul(decay, NULL, 1, x->dt_width);
+}
+
 static void prepare_row(const struct qr_recurrent *x, size_t t)
 {
     const struct qr_recurrent_config *r = x->config;
@@ -143,7 +154,10 @@ static void prepare_row(const struct qr_recurrent *x, size_t t)
     }
     if (r->part_scales[4] != 1)
         k->scale(dt, r->part_scales[4], n);
-    k->softplus(dt, x->layer->vec[QR_W_REC_DT_BIAS], n);
+    if (r->decay_bound != 0)
+        bound_decays(x, dt);
+    else
+        k->softplus(dt, x->layer->vec[QR_W_REC_DT_BIAS], n);
     if (r->kind == QR_RECURRENT_MAMBA1)
         return; /* its decays are computed with the states */
     float *decay = b->decay + t * n;

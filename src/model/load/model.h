@@ -20,6 +20,7 @@ struct qr_recurrent_weights {
     /* [decays of a token] -exp(A_log), multiplied by step sizes; Mamba-1: [key_dim][channels];
      * lightning attention: [heads] the decays themselves */
     const float *decay;
+    const float *rates; /* [heads] factors of step sizes, with bounded decays */
     size_t tail, state; /* offsets in floats: last inputs of the convolution; state */
 };
 
