@@ -3,7 +3,8 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_DECODERS_H
 #define QR_TEST_PUBLISHED_KEYS_DECODERS_H
 
-/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR, Talkie 13B */
+/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR, Spark-X2.5,
+ * Talkie 13B */
 #define PUBLISHED_DECODERS                                                                         \
     { "modernbert-decoder",                                                                        \
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"causal_mask\":true,"                  \
@@ -37,6 +38,16 @@
           "\"use_bias\":false,\"use_flash_attention\":false,\"video_token_id\":101307,"            \
           "\"vision_config\":{\"hidden_size\":1152},\"vision_start_token_id\":101305,"             \
           "\"weight_share_add_bias\":true" },                                                      \
+        { "spark2_5", ",\"attention_bias\":false,\"dv_ssq\":false,\"gate_attn_act_mode\":\"si"     \
+                      "gmoid\",\"gsq_int4\":false,\"hadamard_spin\":false,\"head_dim\":256,\""     \
+                      "headwise_attn_output_gate\":true,\"hidden_act\":\"gelu\",\"key_value_b"     \
+                      "inding_sharpening\":false,\"kv_focus_factor\":1.1,\"layer_types\":[\"s"     \
+                      "liding_attention\",\"sliding_attention\",\"sliding_attention\",\"full_"     \
+                      "attention\"],\"mlp_bias\":false,\"rms_norm_eps\":1e-06,\"rope_paramete"     \
+                      "rs\":{\"full_attention\":{\"partial_rotary_factor\":0.25,\"rope_theta"      \
+                      "\":5000000},\"sliding_attention\":{\"partial_rotary_factor\":1.0,\"rop"     \
+                      "e_theta\":10000}},\"selective_attention_preservation\":false,\"sliding"     \
+                      "_window\":512,\"tie_word_embeddings\":true" },                              \
         { "hunyuan_vl",                                                                            \
           ",\"attention_bias\":false,\"attention_head_dim\":16,\"eod_token_id\":20,"               \
           "\"head_dim\":16,\"hidden_act\":\"silu\",\"image_end_token_id\":19,"                     \

@@ -164,6 +164,7 @@
     X(smallthinker)                                                                                \
     X(smollm3)                                                                                     \
     X(solar_open)                                                                                  \
+    X(spark2_5)                                                                                    \
     X(stablelm)                                                                                    \
     X(starcoder2)                                                                                  \
     X(step3p5)                                                                                     \

@@ -15,14 +15,25 @@ static const struct qr_name_rule names[] = {
     { 0 },
 };
 
+/* Gate and up of the shared expert as one tensor. */
+static const struct qr_name_rule gguf_names[] = {
+    { QR_W_SHARED_GATE, QR_SLICE_GATE, "blk.%u.ffn_up_shexp.weight" },
+    { QR_W_SHARED_UP, QR_SLICE_UP, "blk.%u.ffn_up_shexp.weight" },
+    { 0 },
+};
+
+/* GGUF files of both families */
 const struct qr_arch qr_arch_granite_swa = {
     .name = "granite_swa",
     .hf_types = { "granite_swa" },
+    .gguf_archs = { "granite_swa" },
     .block = QR_BLOCK_PRE_NORM,
     .activation = QR_ACT_SILU,
     .gated = true,
     .divides_logits = true,
     .sinks = true,
+    .has_moe = true,
+    .moe = { .gating = QR_GATING_SOFTMAX_TOPK },
     .hf_window = QR_WINDOW_LISTED,
     .hf_norm = QR_NORM_RMS,
     .hf_rope = QR_ROPE_NEOX,
@@ -33,6 +44,11 @@ const struct qr_arch qr_arch_granite_swa = {
     .hf_defaults = defaults,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_window = QR_WINDOW_LISTED,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_INTERLEAVED,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
 };
 
 /* Experts as one tensor in the names of both releases that write such stacks. */

@@ -61,6 +61,27 @@ static quire_status read_no_rope(const struct qr_gguf_source *s, bool has_window
     return QUIRE_OK;
 }
 
+/* A list of the layers with RoPE, in families that do not say themselves which these are. */
+static quire_status read_rope_pattern(const struct qr_gguf_source *s)
+{
+    static const char key[] = "attention.rope_pattern";
+    char name[QR_GGUF_KEY_MAX];
+    struct qr_gguf_array list;
+    if (!qr_gguf_source_has(s, key))
+        return QUIRE_OK;
+    qr_gguf_source_key(s, key, name);
+    QR_TRY(qr_gguf_get_array(s->g, name, &list, s->err));
+    for (uint32_t i = 0; i < s->cfg->n_layers; i++) {
+        bool rotates;
+        if (!qr_gguf_source_per_layer(s, list.count) || !qr_gguf_array_bool(&list, i, &rotates))
+            return qr_fail(s->err, QUIRE_E_FORMAT, "metadata key %s must list %u bools", name,
+                           s->cfg->n_layers);
+        if (!rotates)
+            s->cfg->layers[i].rope = QR_LAYER_NO_ROPE;
+    }
+    return QUIRE_OK;
+}
+
 /* Attention temperature tuning of the layers without RoPE. Converters write neither key. */
 static quire_status read_temperature(const struct qr_gguf_source *s)
 {
@@ -98,5 +119,6 @@ quire_status qr_gguf_read_windows(const struct qr_gguf_source *s)
                        window, s->arch->name);
     qr_model_config_set_ropes(cfg, s->arch, window != 0);
     QR_TRY(read_no_rope(s, window != 0));
+    QR_TRY(read_rope_pattern(s));
     return s->arch->hf_temperature && window ? read_temperature(s) : QUIRE_OK;
 }
