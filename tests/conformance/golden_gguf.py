@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 
-U32, F32, BOOL, STR, ARRAY = 4, 6, 7, 8, 9
+U32, F32, BOOL, STR, ARRAY, U64 = 4, 6, 7, 8, 9, 10
 
 
 def read_safetensors(path):
@@ -28,7 +28,7 @@ def pack(kind, v):
         return struct.pack("<Q", len(v)) + v.encode()
     if kind == ARRAY:
         return struct.pack("<IQ", v[0], len(v[1])) + b"".join(pack(v[0], x) for x in v[1])
-    return struct.pack({U32: "<I", F32: "<f", BOOL: "<?"}[kind], v)
+    return struct.pack({U32: "<I", F32: "<f", BOOL: "<?", U64: "<Q"}[kind], v)
 
 
 def write_gguf(path, keys, tensors):

@@ -127,7 +127,9 @@ recurrent) # both styles of config.json, GGUF files, and the same bits for every
             [ ! -e "$file" ] || check "$eval" golden "${common[@]}" --gguf "$file" "$golden/$f"
         done
     done
-    ! command -v python3 >/dev/null || check "$(dirname "$0")/bamba_gguf.py" "$eval" "$golden/bamba" "${common[@]}"
+    for f in bamba qwen4_exp; do
+        ! command -v python3 >/dev/null || check "$(dirname "$0")/${f}_gguf.py" "$eval" "$golden/$f" "${common[@]}"
+    done
     for f in $families_bf16_states; do check "$eval" golden "${common[@]}" --bf16-states "$golden/$f"; done
     ;;
 native)

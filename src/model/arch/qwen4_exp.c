@@ -111,15 +111,61 @@ static const struct qr_name_rule names[] = {
 #undef REC
 #undef L
 
+#define L "blk.%u."
+#define HYPER(site, at)                                                                            \
+    { QR_W_HYPER_##site##_NORM, QR_SLICE_ALL, at "norm.weight" },                                  \
+        { QR_W_HYPER_##site##_DOWN, QR_SLICE_ALL, at "down.weight" },                              \
+    {                                                                                              \
+        QR_W_HYPER_##site##_UP, QR_SLICE_ALL, at "up.weight"                                       \
+    }
+static const struct qr_name_rule gguf_names[] = {
+    HYPER(OUT, "output_hc_"),
+    HYPER(ATTN, L "hc_attn_"),
+    HYPER(FFN, L "hc_ffn_"),
+    { QR_W_HYPER_ATTN_INJECT, QR_SLICE_ALL, L "hc_attn_inject.weight" },
+    { QR_W_HYPER_FFN_INJECT, QR_SLICE_ALL, L "hc_ffn_inject.weight" },
+    { QR_W_NGRAM_EMBD, QR_SLICE_ALL | QR_SLICE_FLAT, "per_layer_token_embd.weight" },
+    { QR_W_NGRAM_KEY, QR_SLICE_ALL, L "ple_key.weight" },
+    { QR_W_NGRAM_VALUE, QR_SLICE_ALL, L "ple_value.weight" },
+    { QR_W_NGRAM_KEY_NORM, QR_SLICE_ALL, L "ple_norm_key.weight" },
+    { QR_W_NGRAM_QUERY_NORM, QR_SLICE_ALL, L "ple_norm_query.weight" },
+    { QR_W_NGRAM_CONV_NORM, QR_SLICE_ALL, L "ple_norm_conv.weight" },
+    { QR_W_NGRAM_CONV, QR_SLICE_ALL, L "ple_conv1d.weight" },
+    { QR_W_ATTN_Q, QR_SLICE_HALF_QUERY, L "attn_q.weight" },
+    { QR_W_ATTN_GATE, QR_SLICE_HALF_GATE, L "attn_q.weight" },
+    { QR_W_INDEX_Q, QR_SLICE_ALL, L "indexer.q_proj.weight" },
+    { QR_W_INDEX_K, QR_SLICE_ALL, L "indexer.k_proj.weight" },
+    { QR_W_INDEX_Q_NORM, QR_SLICE_ALL, L "indexer.q_norm.weight" },
+    { QR_W_INDEX_K_NORM, QR_SLICE_ALL, L "indexer.k_norm.weight" },
+    { QR_W_REC_Q, QR_SLICE_REC_QKV_Q, L "attn_qkv.weight" },
+    { QR_W_REC_K, QR_SLICE_REC_QKV_K, L "attn_qkv.weight" },
+    { QR_W_REC_V, QR_SLICE_REC_QKV_V, L "attn_qkv.weight" },
+    { QR_W_REC_Z, QR_SLICE_ALL, L "attn_gate.weight" },
+    { QR_W_REC_BETA, QR_SLICE_ALL, L "ssm_beta.weight" },
+    { QR_W_REC_DT, QR_SLICE_ALL, L "ssm_alpha.weight" },
+    { QR_W_REC_CONV_Q, QR_SLICE_REC_QKV_Q, L "ssm_conv1d.weight" },
+    { QR_W_REC_CONV_K, QR_SLICE_REC_QKV_K, L "ssm_conv1d.weight" },
+    { QR_W_REC_CONV_V, QR_SLICE_REC_QKV_V, L "ssm_conv1d.weight" },
+    { QR_W_REC_A, QR_SLICE_ALL, L "ssm_a" },
+    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, L "ssm_dt.bias" },
+    { QR_W_REC_NORM, QR_SLICE_ALL, L "ssm_norm.weight" },
+    { QR_W_REC_OUT, QR_SLICE_ALL, L "ssm_out.weight" },
+    { 0 },
+};
+#undef HYPER
+#undef L
+
 static const struct qr_recurrent_arch recurrent = {
     .config = { .kind = QR_RECURRENT_DELTA, .output = QR_RECURRENT_OUT_NORM_GATE },
     .mixer = QR_MIXER_RECURRENT,
     .head_norm = true,
+    .gguf_tiled_heads = true,
 };
 
 const struct qr_arch qr_arch_qwen4_exp = {
     .name = "qwen4_exp",
     .hf_types = { "qwen4_exp_text" },
+    .gguf_archs = { "qwen4exp" },
     .block = QR_BLOCK_PLAIN,
     .activation = QR_ACT_SILU,
     .gated = true,
@@ -142,4 +188,9 @@ const struct qr_arch qr_arch_qwen4_exp = {
     .hf_ignored_keys = ignored_keys,
     .hf_names = names,
     .hf_common_names = qr_names_hf_llama,
+    .gguf_mtp = true,
+    .gguf_norm = QR_NORM_RMS,
+    .gguf_rope = QR_ROPE_NEOX,
+    .gguf_names = gguf_names,
+    .gguf_common_names = qr_names_gguf,
 };

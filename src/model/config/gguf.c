@@ -12,6 +12,7 @@
 #include "model/config/gguf_moe.h"
 #include "model/config/gguf_recurrent.h"
 #include "model/config/gguf_rope.h"
+#include "model/config/gguf_streams.h"
 #include "model/config/gguf_tokens.h"
 #include "model/config/gguf_unknown.h"
 #include "model/config/gguf_windows.h"
@@ -389,6 +390,7 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     QR_TRY(qr_gguf_read_layer_sizes(s));
     read_flags(s);
     QR_TRY(qr_gguf_read_compress(s));
+    QR_TRY(qr_gguf_read_streams(s));
     QR_TRY(qr_gguf_read_index(s));
     QR_TRY(qr_gguf_read_moe(s));
     QR_TRY(qr_gguf_read_tokens(s));
