@@ -3,8 +3,8 @@
 #ifndef QR_TEST_PUBLISHED_KEYS_DECODERS_H
 #define QR_TEST_PUBLISHED_KEYS_DECODERS_H
 
-/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR, Spark-X2.5,
- * Talkie 13B */
+/* ModernBERT decoder, Refact 1.6B, PLaMo 13B, PaddleOCR-VL 0.9B, HunyuanOCR, Muse Glimmer
+ * 30B (text_config), Spark-X2.5, Talkie 13B */
 #define PUBLISHED_DECODERS                                                                         \
     { "modernbert-decoder",                                                                        \
       ",\"attention_bias\":false,\"attention_dropout\":0.0,\"causal_mask\":true,"                  \
@@ -48,6 +48,17 @@
                       "\":5000000},\"sliding_attention\":{\"partial_rotary_factor\":1.0,\"rop"     \
                       "e_theta\":10000}},\"selective_attention_preservation\":false,\"sliding"     \
                       "_window\":512,\"tie_word_embeddings\":true" },                              \
+        { "muse_glimmer_text",                                                                     \
+          ",\"attention_bias\":false,\"attention_dropout\":0.0,\"bos_token_id\":1,"                \
+          "\"eos_token_id\":2,\"final_logit_softcapping\":20.0,\"head_dim\":128,"                  \
+          "\"hidden_activation\":\"silu\",\"initializer_range\":0.02,"                             \
+          "\"layer_rope_theta\":[500000.0,500000.0,500000.0,0],\"layer_types\":["                  \
+          "\"sliding_attention\",\"sliding_attention\",\"sliding_attention\","                     \
+          "\"full_attention\"],\"output_multiplier\":0.19611613513818404,"                         \
+          "\"pad_token_id\":null,\"post_norm_eps\":1e-08,\"qk_scale_factor\":3.87,"                \
+          "\"rms_norm_eps\":1e-05,\"rope_parameters\":{\"rope_theta\":500000.0,"                   \
+          "\"rope_type\":\"default\"},\"sliding_window\":2048,"                                    \
+          "\"tie_word_embeddings\":false,\"use_cache\":true" },                                    \
         { "hunyuan_vl",                                                                            \
           ",\"attention_bias\":false,\"attention_head_dim\":16,\"eod_token_id\":20,"               \
           "\"head_dim\":16,\"hidden_act\":\"silu\",\"image_end_token_id\":19,"                     \

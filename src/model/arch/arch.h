@@ -105,7 +105,8 @@ struct qr_arch {
     bool scaled_by_dim;
     bool learned_positions;
     uint32_t position_offset;
-    bool embedding_norm;
+    bool embedding_norm, embedding_norm_plain;
+    float post_norm_eps;       /* see qr_model_config; folders may have the key */
     bool embedding_projection; /* embedding_size may be less than hidden_size */
     bool skip_first_attn_norm; /* no norm before the first layer's attention */
     bool head_dense;           /* see qr_model_config */
@@ -158,6 +159,7 @@ struct qr_arch {
     bool hf_window_before;
     /* the window is half of local_attention; sliding_window repeats it (ModernBERT decoder) */
     bool hf_half_window;
+    bool hf_windows_from_last; /* window_period counts from the last layer, which has none */
     enum qr_norm_kind hf_norm;
     enum qr_rope_kind hf_rope;
     struct qr_bias_config hf_bias;  /* biases of every model of the family */
@@ -268,6 +270,7 @@ struct qr_arch {
     /* GGUF files */
     enum qr_window_rule gguf_window; /* if the file has no sliding_window_pattern */
     enum qr_norm_kind gguf_norm;
+    enum qr_qk_norm gguf_qk_norm; /* takes the place of qk_norm; QR_QK_NORM_NONE: no change */
     enum qr_rope_kind gguf_rope;
     /* models with this many layers use the attention scale (hidden / heads) ^ -1/2; 0: none */
     uint32_t gguf_hidden_scale_layers;

@@ -118,6 +118,7 @@
     X(modernbert_decoder)                                                                          \
     X(mpnet)                                                                                       \
     X(mpt)                                                                                         \
+    X(muse_glimmer)                                                                                \
     X(nanbeige)                                                                                    \
     X(nanochat)                                                                                    \
     X(nemotron)                                                                                    \

@@ -25,13 +25,14 @@ enum qr_model_kind {
 };
 
 enum qr_norm_kind {
-    QR_NORM_RMS,         /* x / rms(x) * w */
-    QR_NORM_RMS_PLUS1,   /* x / rms(x) * (1 + w) */
-    QR_NORM_RMS_PLAMO,   /* x / rms(x) * (o + w), where o depends on the norm: norm.c */
-    QR_NORM_RMS_PLAIN,   /* x / rms(x), without parameters */
-    QR_NORM_LAYER,       /* (x - mean) / sd * w [+ b] */
-    QR_NORM_LAYER_PLUS1, /* (x - mean) / sd * (1 + w) [+ b] */
-    QR_NORM_LAYER_PLAIN, /* (x - mean) / sd, without parameters */
+    QR_NORM_RMS,              /* x / rms(x) * w */
+    QR_NORM_RMS_PLUS1,        /* x / rms(x) * (1 + w) */
+    QR_NORM_RMS_PLUS1_LAYERS, /* RMS_PLUS1 in layers, RMS behind them */
+    QR_NORM_RMS_PLAMO,        /* x / rms(x) * (o + w), where o depends on the norm: norm.c */
+    QR_NORM_RMS_PLAIN,        /* x / rms(x), without parameters */
+    QR_NORM_LAYER,            /* (x - mean) / sd * w [+ b] */
+    QR_NORM_LAYER_PLUS1,      /* (x - mean) / sd * (1 + w) [+ b] */
+    QR_NORM_LAYER_PLAIN,      /* (x - mean) / sd, without parameters */
 };
 
 /* n1, n2: norms of a sublayer's input (roles ATTN_NORM, FFN_NORM); p1, p2: norms of its output
@@ -67,6 +68,7 @@ enum qr_qk_norm {
     QR_QK_NORM_L2,    /* x / rms(x) per head without weights, in layers with RoPE */
     QR_QK_NORM_HEADS, /* as HEAD, with a weight vector for each head */
     QR_QK_NORM_UNIT,  /* x / rms(x) per head; keys times a factor of their head */
+    QR_QK_NORM_PLAIN, /* x / rms(x) per head without weights, in front of RoPE */
 };
 
 enum {
@@ -334,8 +336,8 @@ struct qr_model_config {
     /* embedding and LM head */
     float embedding_scale; /* multiplies token embeddings; 1 = none */
     bool learned_positions;
-    uint32_t position_offset; /* row of the position table = position + this */
-    bool embedding_norm;
+    uint32_t position_offset;                  /* row of the position table = position + this */
+    bool embedding_norm, embedding_norm_plain; /* plain: without weights */
     /* elements of an embedding, which EMBD_PROJ brings to hidden_size behind the norm; less than
      * hidden_size, or 0: they have hidden_size elements and there is no projection */
     uint32_t embedding_size;
@@ -365,6 +367,7 @@ struct qr_model_config {
     /* block */
     enum qr_norm_kind norm;
     float norm_eps;
+    float post_norm_eps; /* of the output norms of sublayers; 0: norm_eps */
     enum qr_block_kind block;
     float residual_scale; /* 1 = none */
     /* SCALED_NORM: alpha and beta of attention, recurrent and feed-forward sublayers */

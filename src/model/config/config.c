@@ -27,6 +27,8 @@ void qr_model_config_init(struct qr_model_config *cfg, const struct qr_arch *arc
     cfg->learned_positions = arch->learned_positions;
     cfg->position_offset = arch->position_offset;
     cfg->embedding_norm = arch->embedding_norm;
+    cfg->embedding_norm_plain = arch->embedding_norm_plain;
+    cfg->post_norm_eps = arch->post_norm_eps;
     cfg->head_dense = arch->head_dense;
     cfg->encoder_embedding = arch->encoder_embedding;
     cfg->attention_gate = arch->attention_gate;

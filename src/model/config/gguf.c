@@ -373,6 +373,8 @@ static quire_status build(struct qr_gguf_source *s, const struct qr_unknown_poli
     struct qr_gguf_str name;
     qr_model_config_init(cfg, s->arch);
     cfg->norm = s->arch->gguf_norm;
+    if (s->arch->gguf_qk_norm)
+        cfg->qk_norm = s->arch->gguf_qk_norm;
     QR_TRY(qr_gguf_get_str_or(s->g, "general.name", "", &name, s->err));
     qr_model_config_set_name(cfg, name.data, name.size);
     QR_TRY(read_sizes(s));

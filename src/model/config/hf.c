@@ -238,6 +238,12 @@ static quire_status read_norm(const struct qr_hf_source *h)
         QR_TRY(qr_hf_f64(h, h->arch->norm_by_eps ? "layer_norm_eps" : "rms_norm_eps", &eps));
     }
     h->cfg->norm_eps = (float)eps;
+    if (h->arch->post_norm_eps > 0) {
+        QR_TRY(qr_hf_f64(h, "post_norm_eps", &eps));
+        h->cfg->post_norm_eps = (float)eps;
+        if (!(h->cfg->post_norm_eps > 0))
+            return qr_fail(h->err, QUIRE_E_FORMAT, "%s: post_norm_eps must be above 0", what);
+    }
     return QUIRE_OK;
 }
 

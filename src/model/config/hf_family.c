@@ -136,13 +136,15 @@ static quire_status read_multipliers(const struct qr_hf_source *h)
 {
     struct qr_model_config *cfg = h->cfg;
     const bool all = h->arch->hf_multipliers;
-    float divisor = 1;
+    float divisor = 1, query = 1;
     QR_TRY(read_factor(h, all, "embedding_multiplier", &cfg->embedding_scale));
     QR_TRY(read_factor(h, all, "attention_multiplier", &cfg->attention_scale));
     QR_TRY(read_factor(h, all, "residual_multiplier", &cfg->residual_scale));
     QR_TRY(read_factor(h, all, "logits_scaling", &divisor));
     QR_TRY(read_factor(h, h->arch->hf_logit_scale, "logit_scale", &cfg->logit_scale));
     cfg->logit_scale /= divisor;
+    QR_TRY(read_factor(h, cfg->qk_norm == QR_QK_NORM_PLAIN, "qk_scale_factor", &query));
+    cfg->attention_scale *= query; /* a factor of queries is one of scores */
     cfg->output_gain = cfg->gains;
     QR_TRY(read_factor(h, h->arch->hf_clip_qkv, "clip_qkv", &cfg->clip_qkv));
     /* attention is linear in the values: the factor of its output is that of the values */

@@ -131,8 +131,9 @@ static quire_status windows_from_rule(const struct qr_hf_source *h, uint32_t win
         QR_TRY(qr_hf_u32(h, "max_window_layers", &first));
     else if (rule == QR_WINDOW_PERIODIC || rule == QR_WINDOW_PERIODIC_FIRST)
         QR_TRY(read_window_period(h, &period));
-    const uint32_t full =
-        rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* index in a period */
+    uint32_t full = rule == QR_WINDOW_PERIODIC_FIRST || !period ? 0 : period - 1; /* in a period */
+    if (h->arch->hf_windows_from_last && period)
+        full = (cfg->n_layers - 1) % period;
     for (uint32_t i = first; i < cfg->n_layers; i++)
         if (period == 0 || i % period != full)
             cfg->layers[i].window = window;

@@ -367,6 +367,7 @@ static quire_status check_rope(const struct qr_model_config *c, const struct qr_
 static quire_status check_numbers(const struct qr_model_config *c, struct quire_error *err)
 {
     QR_TRY(f64_in_range("norm epsilon", (double)c->norm_eps, 0, 1, err));
+    QR_TRY(f64_in_range("post norm epsilon", (double)c->post_norm_eps, 0, 1, err));
     QR_TRY(f64_in_range("attention scale", (double)c->attention_scale, 1e-6, 1e6, err));
     QR_TRY(f64_in_range("attention soft cap", (double)c->attention_softcap, 0, 1e6, err));
     QR_TRY(f64_in_range("logit soft cap", (double)c->final_softcap, 0, 1e6, err));

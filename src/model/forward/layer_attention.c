@@ -56,6 +56,8 @@ static void finish_head(const struct qr_step *s, uint32_t layer_index, float *x,
     const uint8_t set = c->layers[layer_index].rope;
     const struct qr_rope_table *rope = set == QR_LAYER_NO_ROPE ? NULL : &ctx->rope[set];
     const bool rotate = rope && rope->rope->kind != QR_ROPE_NONE;
+    if (c->qk_norm == QR_QK_NORM_PLAIN)
+        k->rms_norm(x, x, NULL, 0, c->norm_eps, d);
     if (norm && !c->qk_norm_after_rope)
         qr_norm_vector(s, norm, x, d);
     if (rotate) {

@@ -19,32 +19,42 @@ static float plamo_offset(const struct qr_model_config *c, enum qr_weight_role r
     }
 }
 
+static float norm_eps(const struct qr_model_config *c, enum qr_weight_role role)
+{
+    const bool post = role == QR_W_ATTN_POST_NORM || role == QR_W_FFN_POST_NORM;
+    return post && c->post_norm_eps > 0 ? c->post_norm_eps : c->norm_eps;
+}
+
 static void norm_row(const struct qr_step *s, enum qr_weight_role role, const float *weight,
                      const float *bias, float *out, const float *in, size_t width)
 {
     const struct qr_model_config *c = s->ctx->model->config;
     const struct qr_kernels *k = s->ctx->model->kernels;
+    const float eps = norm_eps(c, role);
     switch (c->norm) {
     case QR_NORM_RMS:
-        k->rms_norm(out, in, weight, 0, c->norm_eps, width);
+        k->rms_norm(out, in, weight, 0, eps, width);
         break;
     case QR_NORM_RMS_PLUS1:
-        k->rms_norm(out, in, weight, 1, c->norm_eps, width);
+        k->rms_norm(out, in, weight, 1, eps, width);
+        break;
+    case QR_NORM_RMS_PLUS1_LAYERS:
+        k->rms_norm(out, in, weight, role != QR_W_OUTPUT_NORM, eps, width);
         break;
     case QR_NORM_RMS_PLAMO:
-        k->rms_norm(out, in, weight, plamo_offset(c, role), c->norm_eps, width);
+        k->rms_norm(out, in, weight, plamo_offset(c, role), eps, width);
         break;
     case QR_NORM_RMS_PLAIN:
-        k->rms_norm(out, in, NULL, 0, c->norm_eps, width);
+        k->rms_norm(out, in, NULL, 0, eps, width);
         break;
     case QR_NORM_LAYER:
-        k->layer_norm(out, in, weight, bias, 0, c->norm_eps, width);
+        k->layer_norm(out, in, weight, bias, 0, eps, width);
         break;
     case QR_NORM_LAYER_PLUS1:
-        k->layer_norm(out, in, weight, bias, 1, c->norm_eps, width);
+        k->layer_norm(out, in, weight, bias, 1, eps, width);
         break;
     case QR_NORM_LAYER_PLAIN:
-        k->layer_norm(out, in, NULL, NULL, 0, c->norm_eps, width);
+        k->layer_norm(out, in, NULL, NULL, 0, eps, width);
         break;
     }
 }

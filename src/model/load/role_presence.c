@@ -31,7 +31,7 @@ static enum qr_presence norm_presence(const struct qr_model_config *c, enum qr_w
         return required_if(input && block != QR_BLOCK_PARALLEL && !l->no_ffn);
     case QR_W_EMBD_NORM:
     case QR_W_EMBD_NORM_BIAS:
-        return required_if(c->embedding_norm);
+        return required_if(c->embedding_norm && !c->embedding_norm_plain);
     case QR_W_ENC_EMBD_NORM:
     case QR_W_ENC_EMBD_NORM_BIAS:
         return required_if(encoder && c->embedding_norm);
