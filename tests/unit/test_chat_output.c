@@ -189,6 +189,7 @@ static void detection(void **state)
         { "[AVAILABLE_TOOLS]...[TOOL_CALLS]", "mistral" },
         { "[TOOL_CALLS]...[ARGS]", "mistral_v11" },
         { "<|start|>assistant<|channel|>", "harmony" },
+        { "<|start|>assistant<|message|><atem:function_calls>\n", "muse_glimmer" },
         { "<｜tool▁calls▁begin｜>...```json", "deepseek_v3" },
         { "<｜tool▁calls▁begin｜>", "deepseek_v3_1" },
         { "<|start_header_id|>", "llama3_json" },

@@ -98,6 +98,35 @@ static const struct answer answers[] = {
       "<minimax:tool_call><invoke name=\"get\"><parameter "
       "name=\"note\">nullable</parameter></invoke></minimax:tool_call>",
       "", "", "[[\"get\",{\"note\":\"nullable\"}]]", false },
+    { "muse_glimmer", " to=self<|message|>t<|eom|><|start|>assistant to=user<|message|>ok<|eot|>",
+      "ok", "t", "[]", false },
+    { "muse_glimmer", "\n to=user<|message|>a <|start|> b", "a <|start|> b", "", "[]", false },
+    { "muse_glimmer", "to=x is the syntax.", "to=x is the syntax.", "", "[]", false },
+    { "muse_glimmer",
+      " to=self<|message|>t<|eom|>\n<|start|>assistant to=get.get<|message|><atem:function_calls>\n"
+      "<atem:invoke name=\"get.get\">\n<atem:parameter name=\"city\">Rome</atem:parameter>\n"
+      "<atem:parameter name=\"days\">2</atem:parameter>\n</atem:invoke>\n</atem:function_calls>"
+      "<|eot|>",
+      "", "t", GET, false },
+    { "muse_glimmer",
+      " to=self<|message|>t<|eom|><|start|>assistant to=user<|message|>One moment.<|eom|><|start|>"
+      "assistant to=get.get<|message|><atem:function_calls>\n<atem:invoke name=\"get.get\">\n"
+      "<atem:parameter name=\"city\">Rome</atem:parameter>\n</atem:invoke>\n</atem:function_calls>"
+      "<|eom|><|start|>assistant to=now<|message|><atem:function_calls>\n"
+      "<atem:invoke name=\"now\">\n</atem:invoke>\n</atem:function_calls><|eom|><|start|>assistant "
+      "to=self<|message|>u<|eom|><|start|>assistant<|message|>Done.",
+      "One moment.\nDone.", "t\nu", TWO, false },
+    { "muse_glimmer", /* calls in reasoning and content are text */
+      " to=self<|message|><atem:function_calls>\n<atem:invoke name=\"now\"></atem:invoke><|eom|>"
+      "<|start|>assistant to=user<|message|><atem:function_calls><atem:invoke name=\"now\">"
+      "</atem:invoke></atem:function_calls>",
+      "<atem:function_calls><atem:invoke name=\"now\"></atem:invoke></atem:function_calls>",
+      "<atem:function_calls>\n<atem:invoke name=\"now\"></atem:invoke>", "[]", false },
+    { "muse_glimmer",
+      " to=get<|message|><atem:function_calls><atem:invoke name=\"get\"><atem:parameter "
+      "name=\"city\">Ro",
+      "", "", "[[\"get\",{\"city\":\"Ro\"}]]", false },
+    { "muse_glimmer", " to=self<|message|>t<|eom|><|start|>assistant to=us", "", "t", "[]", false },
     { "step3",
       "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>get\n<steptml:invoke "
       "name=\"get\"><steptml:parameter name=\"city\">Rome</steptml:parameter><steptml:parameter "

@@ -18,6 +18,10 @@ static const char tools[] =
 #define BAD            "\xef\xbf\xbd" /* in place of half a pair of surrogates */
 #define X50            "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define X200           X50 X50 X50 X50
+#define ATEM(to, name)                                                                             \
+    " to=" to "<|message|><atem:function_calls>\n<atem:invoke name=\"" name                        \
+    "\">\n</atem:invoke>\n"                                                                        \
+    "</atem:function_calls><|eot|>"
 #define STEP3(name)                                                                                \
     "<｜tool_calls_begin｜><｜tool_call_begin｜>function<｜tool_sep｜>" name                       \
     "<steptml:invoke name=\"now\"></steptml:invoke><｜tool_call_end｜><｜tool_calls_end｜>"
@@ -104,6 +108,18 @@ static const struct {
       "</parameter></invoke></minimax:tool_call>",
       "|now|{\"arguments\": \"x\"}", false },
     { "llama3_json", "Hi<|eot_id|>", "Hi", false },
+    { "muse_glimmer", ATEM("get.get", "get.get"), "|get|{}", false },
+    { "muse_glimmer", ATEM("get.get", "get.get"), "|get.get|{}", true },
+    { "muse_glimmer", ATEM("now", "get.now"), "", false },
+    { "muse_glimmer", "<|start|>assistant to=" X200 X50 X50 "<|message|>a",
+      "assistant to=" X200 X50 X50 "<|message|>a", false },
+    { "muse_glimmer", "<|start|>x<y", "x<y", false },
+    { "muse_glimmer", " to=user <|message|>a", " to=user <|message|>a", false },
+    { "muse_glimmer", " to=now<|message|>a<|start|>b<|eom|>c", "a<|start|>bc", false },
+    { "muse_glimmer", " to=now<|message|><atem:function_calls><|eom|>a", "<atem:function_calls>a",
+      false },
+    { "muse_glimmer", " to", " to", false },
+    { "muse_glimmer", " <|message|>a<|eot|>\n", "a", false },
     { "llama3_json", "Hi <|eom_id|>all<|eot_id|>", "Hi all", false },
 };
 
@@ -160,6 +176,8 @@ static void reasoning(void **state)
         { "harmony",
           "<|channel|>analysis<|message|>b<|start|>assistant<|channel|>final<|message|>c",
           "<|channel|>analysis<|message|>bc", "", QUIRE_REASONING_NONE },
+        { "muse_glimmer", " to=self<|message|>b<|eom|><|start|>assistant to=user<|message|>c",
+          "to=self<|message|>b<|eom|>\nc", "", QUIRE_REASONING_NONE },
     };
     (void)state;
     for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
@@ -198,12 +216,54 @@ static void nul_in_escape(void **state)
     joined_free(&j);
 }
 
+/* Pieces of an answer between ~, every other a control token: one begins a message, its characters
+ * as text do not. Calls that are not wanted are dropped. */
+static void message_starts(void **state)
+{
+    static const struct {
+        const char *text, *content, *reasoning;
+        bool no_calls;
+    } answers[] = {
+        { " to=self~<|message|>~a~<|start|>~assistant to=user~<|message|>~b", "b", "a", false },
+        { " to=user~<|message|>~a<|start|>b~<|start|>~assistant~<|message|>~c", "a<|start|>b\nc",
+          "", false },
+        { " to=now~<|message|>~<atem:function_calls>x~<|start|>~assistant~<|message|>~c",
+          "<atem:function_calls>x\nc", "", false },
+        { " to=now~<|message|>~<atem:function_calls>x~<|eom|>~~<|start|>~assistant~<|message|>~c",
+          "c", "", true },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        struct quire_chat_output_params p;
+        struct quire_chat_output_message m = { .struct_size = sizeof m };
+        struct quire_chat_output *o;
+        quire_chat_output_params_init(&p, sizeof p);
+        p.format = "muse_glimmer";
+        p.tools_json = tools;
+        p.tool_choice = answers[i].no_calls ? QUIRE_TOOL_CHOICE_NONE : QUIRE_TOOL_CHOICE_AUTO;
+        assert_status(QUIRE_OK, quire_chat_output_create(&p, &o, NULL));
+        const char *text = answers[i].text;
+        for (bool special = false; *text; special = !special) {
+            const size_t size = strcspn(text, "~");
+            assert_status(QUIRE_OK, quire_chat_output_push(o, text, size, special, NULL));
+            text += size + (text[size] == '~');
+        }
+        assert_status(QUIRE_OK, quire_chat_output_finish(o, NULL));
+        assert_status(QUIRE_OK, quire_chat_output_get_message(o, &m, NULL));
+        assert_string_equal(m.content, answers[i].content);
+        assert_string_equal(m.reasoning, answers[i].reasoning);
+        assert_int_equal(m.n_tool_calls, 0);
+        quire_chat_output_destroy(o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(results),
         cmocka_unit_test(reasoning),
         cmocka_unit_test(nul_in_escape),
+        cmocka_unit_test(message_starts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

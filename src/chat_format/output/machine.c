@@ -4,6 +4,7 @@
 #include "chat_format/output/emit.h"
 #include "chat_format/output/harmony_message.h"
 #include "chat_format/output/markers.h"
+#include "chat_format/output/recipient_message.h"
 #include "chat_format/output/sections.h"
 #include <string.h>
 
@@ -50,6 +51,12 @@ static void build_sets(struct quire_chat_output *o)
     qr_markers_add(&o->section_set, f->call_open, QR_MARK_CALL_OPEN);
     o->end_set = o->section_set;
     qr_markers_add(&o->end_set, f->skip, QR_MARK_END);
+    if (has_flag(o, QR_FORMAT_RECIPIENTS)) {
+        static const qr_marker_list starts = { "<|start|>" };
+        qr_markers_add(&o->reasoning_set, f->skip, QR_MARK_END);
+        qr_markers_add(&o->reasoning_set, starts, QR_MARK_START);
+        qr_markers_add(&o->content_set, starts, QR_MARK_START);
+    }
     if (!o->calls_allowed)
         return;
     qr_markers_add(&o->content_set, f->section_open, QR_MARK_SECTION_OPEN);
@@ -74,7 +81,7 @@ void qr_machine_start(struct quire_chat_output *o, const char *prompt_end, size_
     const bool open = prompt_end && qr_prompt_opens_thinking(o->format, prompt_end, size, &at);
     o->prompt_opened =
         thinking == QUIRE_THINKING_OPEN || (thinking == QUIRE_THINKING_BY_PROMPT && open);
-    o->state = has_flag(o, QR_FORMAT_HARMONY) ? QR_OUT_HEADER : QR_OUT_START;
+    o->state = has_flag(o, QR_FORMAT_HARMONY | QR_FORMAT_RECIPIENTS) ? QR_OUT_HEADER : QR_OUT_START;
     o->preamble_over = o->format->preamble_bytes == 0 || !o->tools_given || !o->calls_allowed;
     o->reasoning_trim = !has_flag(o, QR_FORMAT_KEEP_SPACE);
     if (o->prompt_opened && o->reasoning_none && open)
@@ -115,7 +122,16 @@ static void content_marker(struct quire_chat_output *o, const struct qr_marker *
         break;
     case QR_MARK_SKIP:
         o->after_close = !has_flag(o, QR_FORMAT_KEEP_SPACE);
+        if (has_flag(o, QR_FORMAT_RECIPIENTS))
+            o->state = QR_OUT_HEADER;
         return;
+    case QR_MARK_START:
+        if (special) {
+            o->at = pos;
+            o->state = QR_OUT_HEADER;
+            return;
+        }
+        break;
     case QR_MARK_SECTION_CLOSE:
     case QR_MARK_CALL_CLOSE:
         if (o->open_section) {
@@ -285,14 +301,26 @@ static enum qr_step at_start(struct quire_chat_output *o)
     return QR_STEP_GO;
 }
 
+/* ---- Formats of messages */
+
+static enum qr_step in_header(struct quire_chat_output *o)
+{
+    return has_flag(o, QR_FORMAT_RECIPIENTS) ? qr_recipient_header(o) : qr_harmony_header(o);
+}
+
+static enum qr_step in_body(struct quire_chat_output *o)
+{
+    return has_flag(o, QR_FORMAT_RECIPIENTS) ? qr_recipient_body(o) : qr_harmony_body(o);
+}
+
 void qr_machine_run(struct quire_chat_output *o)
 {
     static enum qr_step (*const states[])(struct quire_chat_output *) = {
         [QR_OUT_START] = at_start,         [QR_OUT_CONTENT] = in_content,
         [QR_OUT_REASONING] = in_reasoning, [QR_OUT_SECTION] = qr_in_section,
         [QR_OUT_CALL] = qr_in_call,        [QR_OUT_AFTER] = qr_after_call,
-        [QR_OUT_DROP] = qr_in_drop,        [QR_OUT_HEADER] = qr_harmony_header,
-        [QR_OUT_BODY] = qr_harmony_body,
+        [QR_OUT_DROP] = qr_in_drop,        [QR_OUT_HEADER] = in_header,
+        [QR_OUT_BODY] = in_body,
     };
     if (!o->format) {
         qr_emit_content(o, o->in.data + o->at, o->in.size - o->at);

@@ -50,8 +50,8 @@ enum qr_output_state {
     QR_OUT_CALL,    /* a reader is at work */
     QR_OUT_AFTER,   /* after a call: its closing marker */
     QR_OUT_DROP,    /* inside broken markup */
-    QR_OUT_HEADER,  /* Harmony: before <|message|> */
-    QR_OUT_BODY,    /* Harmony: inside a message */
+    QR_OUT_HEADER,  /* formats of messages: before <|message|> */
+    QR_OUT_BODY,    /* formats of messages: inside one */
 };
 
 struct qr_output_call {
@@ -105,7 +105,7 @@ struct quire_chat_output {
     bool opener_special; /* the opening marker came as a control token */
     bool preamble_over, drop_text;
     bool reasoning_trim; /* at the start of a thinking block */
-    bool message_is_reasoning, message_is_call, message_dropped; /* Harmony */
+    bool message_is_reasoning, message_is_call, message_dropped; /* in formats of messages */
     struct qr_bytes space; /* white space of content or reasoning that may still be trimmed */
     size_t hold_scan;
 

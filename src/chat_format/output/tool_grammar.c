@@ -22,19 +22,33 @@ static bool selected(const struct qr_tool_grammar *g, size_t i)
     return !g->only || g->only == &g->tools->tools[i];
 }
 
+/* Appends the name of a tool as the format writes it. */
+static bool append_name(struct qr_tool_grammar *g, struct qr_bytes *to, const struct qr_tool *t)
+{
+    const struct quire_allocator *const a = g->w.allocator;
+    if (g->format->notation == QR_CALLS_JSON)
+        return qr_bytes_append_escaped(a, to, t->name, t->name_size);
+    const bool twice = g->format->syntax->doubled_name && !memchr(t->name, '.', t->name_size);
+    return qr_bytes_append(a, to, t->name, t->name_size) &&
+           (!twice ||
+            (qr_bytes_append(a, to, ".", 1) && qr_bytes_append(a, to, t->name, t->name_size)));
+}
+
 /* Appends [before] open NAME middle of a call to `to`. */
 static void call_head(struct qr_tool_grammar *g, struct qr_bytes *to, const char *before,
                       const struct qr_tool *t)
 {
     const struct qr_call_syntax *const s = g->format->syntax;
     const struct quire_allocator *const a = g->w.allocator;
-    const bool json = g->format->notation == QR_CALLS_JSON;
+    const char *const middle = text_or_empty(s->middle);
+    const size_t first = strcspn(middle, QR_CALL_NAME);
+    const bool again = middle[first] != 0;
     to->size = 0;
-    const bool ok = qr_bytes_append_text(a, to, before) &&
-                    qr_bytes_append_text(a, to, text_or_empty(s->open)) &&
-                    (json ? qr_bytes_append_escaped(a, to, t->name, t->name_size)
-                          : qr_bytes_append(a, to, t->name, t->name_size)) &&
-                    qr_bytes_append_text(a, to, text_or_empty(s->middle));
+    const bool ok =
+        qr_bytes_append_text(a, to, before) &&
+        qr_bytes_append_text(a, to, text_or_empty(s->open)) && append_name(g, to, t) &&
+        qr_bytes_append(a, to, middle, first) &&
+        (!again || (append_name(g, to, t) && qr_bytes_append_text(a, to, middle + first + 1)));
     g->w.nomem = g->w.nomem || !ok;
 }
 

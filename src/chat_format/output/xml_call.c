@@ -117,6 +117,18 @@ static enum qr_step bare_name(struct quire_chat_output *o)
     return n > 0 ? QR_STEP_DONE : QR_STEP_FAIL;
 }
 
+/* "x.x" is the tool x, unless one has that whole name. */
+static size_t name_size(const struct quire_chat_output *o)
+{
+    const char *const p = o->key.data;
+    const size_t size = o->key.size, half = size / 2;
+    const bool doubled = size % 2 == 1 && p[half] == '.' && memcmp(p, p + half + 1, half) == 0;
+    return doubled && o->format->xml->doubled_name && !qr_tools_find(&o->tools, p, size) &&
+                   qr_tools_find(&o->tools, p, half)
+               ? half
+               : size;
+}
+
 static enum qr_step name(struct quire_chat_output *o)
 {
     const struct qr_xml_call *const f = o->format->xml;
@@ -124,7 +136,7 @@ static enum qr_step name(struct quire_chat_output *o)
     const enum qr_step step = f->name_end ? quoted(o, f->name_end, &attribute) : bare_name(o);
     if (step != QR_STEP_DONE)
         return step;
-    qr_call_name(o, o->key.data, o->key.size);
+    qr_call_name(o, o->key.data, name_size(o));
     qr_call_announce(o);
     o->reader.state = BODY;
     return QR_STEP_GO;

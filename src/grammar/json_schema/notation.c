@@ -36,6 +36,12 @@ static const struct qr_object_notation xml_named = {
 };
 const struct qr_notation qr_notation_xml_named = { JSON_VALUES, .outer = &xml_named };
 
+static const struct qr_object_notation xml_atem = {
+    .key_open = "<atem:parameter name=\"", .key_close = "\">",
+    .member_close = "</atem:parameter>\n", .bare_keys = true, .raw_strings = true,
+};
+const struct qr_notation qr_notation_xml_atem = { JSON_VALUES, .outer = &xml_atem };
+
 static const struct qr_object_notation arg_pairs = {
     .key_open = "<arg_key>", .key_close = "</arg_key>\n<arg_value>",
     .member_close = "</arg_value>\n", .bare_keys = true, .raw_strings = true,
@@ -69,6 +75,7 @@ const struct qr_notation *qr_notation_find(const char *name)
         { "keyword_arguments", &qr_notation_keyword_arguments },
         { "xml_parameters", &qr_notation_xml_parameters },
         { "xml_named", &qr_notation_xml_named },
+        { "xml_atem", &qr_notation_xml_atem },
         { "arg_pairs", &qr_notation_arg_pairs },
         { "dsml", &qr_notation_dsml },
         { "gemma4", &qr_notation_gemma4 },

@@ -52,6 +52,8 @@ extern const struct qr_notation qr_notation_keyword_arguments;
 extern const struct qr_notation qr_notation_xml_parameters;
 /* <parameter name="KEY">VALUE</parameter>: MiniMax */
 extern const struct qr_notation qr_notation_xml_named;
+/* <atem:parameter name="KEY">VALUE</atem:parameter>\n: Muse Glimmer */
+extern const struct qr_notation qr_notation_xml_atem;
 /* <arg_key>KEY</arg_key>\n<arg_value>VALUE</arg_value>\n: GLM 4.5 */
 extern const struct qr_notation qr_notation_arg_pairs;
 /* <｜DSML｜parameter name="KEY" string="true|false">VALUE</｜DSML｜parameter>\n: DeepSeek V3.2 */
@@ -61,7 +63,7 @@ extern const struct qr_notation qr_notation_gemma4;
 extern const struct qr_notation qr_notation_function_gemma;
 
 /* A predefined notation by its name: json, python, keyword_arguments, xml_parameters, xml_named,
- * arg_pairs, dsml, gemma4, function_gemma. NULL = none of these. */
+ * xml_atem, arg_pairs, dsml, gemma4, function_gemma. NULL = none of these. */
 const struct qr_notation *qr_notation_find(const char *name);
 
 #endif

@@ -34,8 +34,9 @@ enum qr_output_flag {
     QR_FORMAT_CALL_OPEN_OPTIONAL = 1 << 10,
     /* the text begins with NAME and a line end: the prompt holds the marker */
     QR_FORMAT_STARTS_WITH_NAME = 1 << 11,
-    QR_FORMAT_HARMONY = 1 << 12, /* messages with channels: harmony_message.h */
-    QR_FORMAT_CODE = 1 << 13,    /* raw code for a tool named python instead of arguments */
+    QR_FORMAT_HARMONY = 1 << 12,    /* messages with channels: harmony_message.h */
+    QR_FORMAT_CODE = 1 << 13,       /* raw code for a tool named python instead of arguments */
+    QR_FORMAT_RECIPIENTS = 1 << 14, /* messages with recipients: recipient_message.h */
 };
 
 /* What becomes of markup that holds no call. */
@@ -69,6 +70,7 @@ struct qr_xml_call {
     const char *prefix, *prefix_end; /* an optional text before the element, up to prefix_end */
     const char *invoke;              /* begins the element; NULL: call_open did */
     const char *name_end;            /* "\"": attributes up to > follow */
+    bool doubled_name;               /* "x.x" is the tool x, unless there is one of that name */
     const char *parameter, *key_end; /* likewise */
     const char *value;               /* between key_end and the value, after white space, or NULL */
     const char *value_end;
@@ -80,14 +82,16 @@ struct qr_xml_call {
 
 /* How constrained calls are written (tool_grammar.h): begin [call {separator call}] end, call =
  * open NAME middle ARGUMENTS close. QR_CALL_NUMBER in open or middle stands for the number of the
- * call, which the model writes. */
+ * call, which the model writes, QR_CALL_NAME in middle for NAME. */
 #define QR_CALL_NUMBER "\1"
+#define QR_CALL_NAME   "\2"
 struct qr_call_syntax {
     /* free text goes on until this; NULL: until the first call as far as its name */
     const char *trigger;
     const char *begin, *end, *open, *middle, *close, *separator;
     const char *notation; /* of the arguments: grammar/json_schema/notation.h; NULL: json */
     bool single;          /* no more than one call */
+    bool doubled_name;    /* names without a dot are written x.x */
     /* markers around content where free text without them is none; NULL: free text */
     const char *content_open, *content_close;
     const char *think_open, *think_close; /* in place of those of the format */

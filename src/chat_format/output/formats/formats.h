@@ -6,6 +6,7 @@
 
 /* X(name): all formats, in the order in which templates are matched: rarer marks first. */
 #define QR_OUTPUT_FORMATS(X)                                                                       \
+    X(muse_glimmer)                                                                                \
     X(harmony)                                                                                     \
     X(gemma4)                                                                                      \
     X(functiongemma)                                                                               \
