@@ -174,8 +174,10 @@ static bool read_think(struct fields *f, struct generation *g)
         return fields_fail(f, "think", "think must be a boolean or a string.");
     if (json_is_boolean(v))
         variables = json_pack("{s:O}", "enable_thinking", v);
-    else
-        variables = json_pack("{s:b, s:O}", "enable_thinking", 1, "reasoning_effort", v);
+    else {
+        variables = json_pack("{s:b}", "enable_thinking", 1);
+        template_fields_set_effort(&variables, json_string_value(v));
+    }
     g->requests[0].variables_json = template_fields_dump(g, variables, f->error);
     json_decref(variables);
     return f->error->status == 0;

@@ -21,6 +21,14 @@ const char *template_fields_dump(struct generation *g, const json_t *value, stru
     return copy;
 }
 
+void template_fields_set_effort(json_t **variables, const char *effort)
+{
+    const bool least = strcmp(effort, "none") == 0 || strcmp(effort, "minimal") == 0;
+    json_build_set(variables, "reasoning_effort", json_string(effort));
+    if (*variables != NULL && json_object_get(*variables, "reasoning_strength") == NULL)
+        json_build_set(variables, "reasoning_strength", json_string(least ? "low" : effort));
+}
+
 bool template_fields_read(struct fields *f, struct generation *g)
 {
     static const char *const efforts[] = {
@@ -33,7 +41,7 @@ bool template_fields_read(struct fields *f, struct generation *g)
     if (given != NULL && json_object_update(variables, given) != 0)
         api_fail(f->error, 500, NULL, NULL, "out of memory");
     if (fields_choice(f, "reasoning_effort", efforts, &effort))
-        json_build_set(&variables, "reasoning_effort", json_string(efforts[effort]));
+        template_fields_set_effort(&variables, efforts[effort]);
     if (fields_array(f, "documents", 1024, &documents))
         json_build_set(&variables, "documents", json_incref(documents));
     if (f->error->status == 0 && (variables == NULL || json_object_size(variables) > 0))

@@ -9,6 +9,10 @@
  * request. */
 bool template_fields_read(struct fields *f, struct generation *g);
 
+/* Sets the variables of an effort: reasoning_effort and, unless it is there, reasoning_strength
+ * (Muse Glimmer), whose least value is "low". */
+void template_fields_set_effort(json_t **variables, const char *effort);
+
 /* Reads add_generation_prompt and continue_final_message, after the messages. The engine continues
  * a last message of the assistant and answers any other one: other values are errors that name the
  * parameter. */

@@ -197,7 +197,8 @@ def test_alone_and_together(server):
         assert together[i] == alone[i], (form, together[i], alone[i])
 
 
-JOINING = """{% for m in messages %}{% for c in m.tool_calls %}{{ '<' + c.function.arguments + '>' }}\
+JOINING = """{{ reasoning_effort }}-{{ reasoning_strength }}
+{% for m in messages %}{% for c in m.tool_calls %}{{ '<' + c.function.arguments + '>' }}\
 {% else %}{{ m.content }}
 {% endfor %}{% endfor %}"""
 
@@ -220,6 +221,10 @@ def test_joining_template():
             for arguments in (zone, written):
                 status, _, answer = server.post("/apply-template", {"messages": call(arguments)})
                 assert status == 200 and f"<{written}>" in answer["prompt"], answer
+            for extra, efforts in (({}, "-"), ({"reasoning_effort": "medium"}, "medium-medium"), ({"reasoning_effort": "none"}, "none-low"),
+                                   ({"reasoning_effort": "low", "chat_template_kwargs": {"reasoning_strength": "xhigh"}}, "low-xhigh")):
+                status, _, prompt = server.post("/apply-template", {"messages": HELLO, **extra})
+                assert status == 200 and prompt["prompt"].startswith(f"{efforts}\n"), prompt
             status, _, answer = server.post("/v1/messages", {"messages": blocks, "max_tokens": 1})
             assert status == 200, answer
             counted = chat(server, messages=call(written), max_tokens=1)
