@@ -20,12 +20,19 @@ enum {
 static uint32_t n_blocks(const struct quire_context *c) { return (c->max_seq_len - 1) / BLOCK + 1; }
 
 /* The first layer with latent attention; hybrids begin with others. NULL: there is none. */
-static const struct qr_model_layer *latent_layer(const struct quire_model *m)
+static const struct qr_model_layer *find_latent_layer(const struct quire_model *m)
 {
     for (uint32_t i = 0; i < m->config->n_layers; i++)
         if (m->layers[i].experts[QR_W_LATENT_UV])
             return &m->layers[i];
     return NULL;
+}
+
+static const struct qr_model_layer *latent_layer(const struct quire_model *m)
+{
+    const struct qr_model_layer *layer = find_latent_layer(m);
+    QR_INVARIANT(layer); /* qr_expand_check refuses other models */
+    return layer;
 }
 
 /* Activation forms of a chunk; the two weights may have different types. */
@@ -41,10 +48,11 @@ static unsigned act_forms(const struct quire_model *m)
 
 quire_status qr_expand_check(const struct quire_model *m, uint32_t from, struct quire_error *err)
 {
-    if (from && (!m->config->mla.expand || !latent_layer(m)))
+    if (from && (!m->config->mla.expand || !find_latent_layer(m)))
         return qr_fail(err, QUIRE_E_UNSUPPORTED, "params.expand_latent_from: %s",
-                       latent_layer(m) ? "the model was opened without QUIRE_MODEL_EXPAND_LATENT"
-                                       : "the model has no latent attention");
+                       find_latent_layer(m)
+                           ? "the model was opened without QUIRE_MODEL_EXPAND_LATENT"
+                           : "the model has no latent attention");
     return QUIRE_OK;
 }
 
