@@ -8,7 +8,6 @@ schedules, which read reference models, then read the last one.
 
 usage: tiny_ling.py QUIRE_EVAL TEST_RECURRENT_FORWARD TEST_ENGINE_FOLDERS
 """
-import json
 import math
 import operator
 import os
@@ -203,22 +202,14 @@ MODELS = {"tail": lambda: Ling(2, element_gates=True, low_rank=False, layers=5, 
 
 
 def check_refusals(folder):
-    passed = True
-    with open(f"{folder}/config.json", encoding="utf-8") as f:
-        config = json.load(f)
-    for key, value, word in (
-            ("no_kda_lora", False, "no_kda_lora"), ("kda_safe_gate", False, "kda_safe_gate"), ("kda_lower_bound", 1, "log decays"),
-            ("kda_lower_bound", "low", "kda_lower_bound"), ("layer_group_size", 0, "layer_group_size"),
-            ("short_conv_kernel_size", None, "short_conv_kernel_size"), ("head_dim", 9, "q_proj"), ("mtp_use_kda", True, "mtp_use_kda"),
-            ("use_mla_nope", True, "use_mla_nope"), ("gated_attention_proj_granularity_type", None, "gated_attention_proj_granularity_type"),
-            ("gated_attention_proj_granularity_type", "row_wise", "row_wise"), ("expert_swiglu_limit_list", [1], "expert_swiglu_limit_list"),
-            ("group_norm_size", 2, "group_norm_size"), ("linear_attention", "lightning", "linear_attention"),
-            ("moe_router_enable_expert_bias", False, "moe_router_enable_expert_bias")):
-        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
-            json.dump({**config, key: value}, f)
-        passed &= tiny.is_refused([folder], word)
-    with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
-        json.dump(config, f)
+    passed = tiny.keys_are_refused(folder, (
+        ("no_kda_lora", False, "no_kda_lora"), ("kda_safe_gate", False, "kda_safe_gate"), ("kda_lower_bound", 1, "log decays"),
+        ("kda_lower_bound", "low", "kda_lower_bound"), ("layer_group_size", 0, "layer_group_size"),
+        ("short_conv_kernel_size", None, "short_conv_kernel_size"), ("head_dim", 9, "q_proj"), ("mtp_use_kda", True, "mtp_use_kda"),
+        ("use_mla_nope", True, "use_mla_nope"), ("gated_attention_proj_granularity_type", None, "gated_attention_proj_granularity_type"),
+        ("gated_attention_proj_granularity_type", "row_wise", "row_wise"), ("expert_swiglu_limit_list", [1], "expert_swiglu_limit_list"),
+        ("group_norm_size", 2, "group_norm_size"), ("linear_attention", "lightning", "linear_attention"),
+        ("moe_router_enable_expert_bias", False, "moe_router_enable_expert_bias")))
     for key, value, word in (("kda.safe_gate", False, "kda.safe_gate"), ("kda.gate_lower_bound", 5.0, "log decays"),
                              ("kda.gate_lower_bound", math.nan, "log decays"), ("ssm.conv_kernel", 0, "taps"),
                              ("swiglu_clamp_exp", [0.5], "swiglu_clamp_exp")):

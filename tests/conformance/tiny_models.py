@@ -360,6 +360,22 @@ def is_refused(arguments, word):
     return False
 
 
+def keys_are_refused(folder, cases):
+    """Whether a folder is refused with each key of (key, value, word) changed in turn; in text_config, if it has one."""
+    passed, path = True, f"{folder}/config.json"
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    for key, value, word in cases:
+        config = json.loads(text)
+        config.get("text_config", config)[key] = value
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(config, f)
+        passed &= is_refused([folder], word)
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    return passed
+
+
 def same_bits(runs):
     """Whether `quire-eval golden` accepts all runs with one digest of the logits."""
     digests = set()

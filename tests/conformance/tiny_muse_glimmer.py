@@ -7,7 +7,6 @@ of layers is no multiple of four, from whose last one the layers with full atten
 
 usage: tiny_muse_glimmer.py QUIRE_EVAL
 """
-import json
 import math
 import subprocess
 import sys
@@ -96,19 +95,11 @@ class MuseGlimmer(Model):
         return [[CAP * math.tanh(OUTPUT * v / CAP) for v in row] for row in rows], []
 
 
-def check_refusals(folder):
-    passed = True
-    with open(f"{folder}/config.json", encoding="utf-8") as f:
-        config = json.load(f)
-    for key, value, word in (("post_norm_eps", 0, "post_norm_eps"), ("post_norm_eps", "x", "post_norm_eps"),
-                             ("qk_scale_factor", "x", "qk_scale_factor"), ("qk_scale_factor", 0, "attention scale"),
-                             ("output_multiplier", "x", "output_multiplier"), ("attention_bias", True, "attention_bias"),
-                             ("layer_types", TYPES[1:], "layer_types"), ("layer_rope_theta", [THETA], "layer_rope_theta"),
-                             ("layer_rope_theta", [THETA] * 5 + [-1], "layer_rope_theta[5]"), ("attn_logit_softcapping", 50, "attn_logit_softcapping")):
-        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
-            json.dump({**config, "text_config": {**config["text_config"], key: value}}, f)
-        passed &= tiny.is_refused([folder], word)
-    return not passed
+REFUSED = (("post_norm_eps", 0, "post_norm_eps"), ("post_norm_eps", "x", "post_norm_eps"),
+           ("qk_scale_factor", "x", "qk_scale_factor"), ("qk_scale_factor", 0, "attention scale"),
+           ("output_multiplier", "x", "output_multiplier"), ("attention_bias", True, "attention_bias"),
+           ("layer_types", TYPES[1:], "layer_types"), ("layer_rope_theta", [THETA], "layer_rope_theta"),
+           ("layer_rope_theta", [THETA] * 5 + [-1], "layer_rope_theta[5]"), ("attn_logit_softcapping", 50, "attn_logit_softcapping"))
 
 
 def main():
@@ -122,7 +113,7 @@ def main():
                 failed |= subprocess.call([sys.argv[1], "golden", "--threads", "2", *arguments])
         model.write_gguf(f"{folder}/model.gguf")
         failed |= subprocess.call([sys.argv[1], "golden", "--threads", "2", "--gguf", f"{folder}/model.gguf", folder])
-        failed |= check_refusals(folder)
+        failed |= not tiny.keys_are_refused(folder, REFUSED)
     return 1 if failed else 0
 
 

@@ -7,7 +7,6 @@ and what is refused.
 
 usage: tiny_spark.py QUIRE_EVAL
 """
-import json
 import math
 import subprocess
 import sys
@@ -75,17 +74,9 @@ class Spark(Model):
         return outs
 
 
-def check_refusals(folder):
-    passed = True
-    with open(f"{folder}/config.json", encoding="utf-8") as f:
-        config = json.load(f)
-    for key, value, word in (("gate_attn_act_mode", "silu", "gate_attn_act_mode"), ("headwise_attn_output_gate", False, "headwise_attn_output_gate"),
-                             ("gsq_int4", True, "gsq_int4"), ("hadamard_spin", True, "hadamard_spin"), ("attention_bias", True, "attention_bias"),
-                             ("layer_types", TYPES[1:], "layer_types"), ("head_dim", HEAD + 2, "q_k_v_proj")):
-        with open(f"{folder}/config.json", "w", encoding="utf-8") as f:
-            json.dump({**config, key: value}, f)
-        passed &= tiny.is_refused([folder], word)
-    return not passed
+REFUSED = (("gate_attn_act_mode", "silu", "gate_attn_act_mode"), ("headwise_attn_output_gate", False, "headwise_attn_output_gate"),
+           ("gsq_int4", True, "gsq_int4"), ("hadamard_spin", True, "hadamard_spin"), ("attention_bias", True, "attention_bias"),
+           ("layer_types", TYPES[1:], "layer_types"), ("head_dim", HEAD + 2, "q_k_v_proj"))
 
 
 def main():
@@ -96,7 +87,7 @@ def main():
         model.write_gguf(f"{folder}/model.gguf")
         for arguments in ([folder], ["--chunk", "5", folder], ["--gguf", f"{folder}/model.gguf", folder]):
             failed |= subprocess.call([sys.argv[1], "golden", "--threads", "2", *arguments])
-        failed |= check_refusals(folder)
+        failed |= not tiny.keys_are_refused(folder, REFUSED)
     return 1 if failed else 0
 
 

@@ -2,6 +2,7 @@
 /* bailing_hybrid.c - Ling 3: KDA with bounded decays, in the last layer of each group of layers MLA
  * with gates of heads instead; sigmoid router with a correction and groups, shared experts. */
 #include "model/arch/arch.h"
+#include "model/arch/recurrent_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 32768 },
@@ -115,19 +116,9 @@ static const struct qr_name_rule gguf_names[] = {
     { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
     { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
     { QR_W_ATTN_GATE, QR_SLICE_ALL, L "attn_gate.weight" },
-    { QR_W_REC_Q, QR_SLICE_ALL, L "attn_q.weight" },
-    { QR_W_REC_K, QR_SLICE_ALL, L "attn_k.weight" },
-    { QR_W_REC_V, QR_SLICE_ALL, L "attn_v.weight" },
     { QR_W_REC_DT, QR_SLICE_ALL, L "ssm_f_a.weight" },
     { QR_W_REC_Z, QR_SLICE_ALL, L "ssm_g_a.weight" },
-    { QR_W_REC_BETA, QR_SLICE_ALL, L "ssm_beta.weight" },
-    { QR_W_REC_CONV_Q, QR_SLICE_ALL, L "ssm_conv1d_q.weight" },
-    { QR_W_REC_CONV_K, QR_SLICE_ALL, L "ssm_conv1d_k.weight" },
-    { QR_W_REC_CONV_V, QR_SLICE_ALL, L "ssm_conv1d_v.weight" },
-    { QR_W_REC_A, QR_SLICE_ALL, L "ssm_a" }, /* exp(A_log) */
-    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, L "ssm_dt.bias" },
-    { QR_W_REC_NORM, QR_SLICE_ALL, L "ssm_norm.weight" },
-    { QR_W_REC_OUT, QR_SLICE_ALL, L "attn_output.weight" },
+    QR_NAMES_GGUF_KDA,
     { 0 },
 };
 #undef L

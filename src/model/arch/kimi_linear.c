@@ -2,6 +2,7 @@
 /* kimi_linear.c - Kimi Linear: delta attention with a decay per key element, MLA without positions,
  * experts. */
 #include "model/arch/arch.h"
+#include "model/arch/recurrent_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 1048576 },
@@ -88,21 +89,11 @@ static const struct qr_name_rule gguf_names[] = {
     { QR_W_LATENT_UK, QR_SLICE_ALL, L "attn_k_b.weight" },
     { QR_W_LATENT_UK_ROWS, QR_SLICE_TRANSPOSED, L "attn_k_b.weight" },
     { QR_W_LATENT_UV, QR_SLICE_ALL, L "attn_v_b.weight" },
-    { QR_W_REC_Q, QR_SLICE_ALL, L "attn_q.weight" },
-    { QR_W_REC_K, QR_SLICE_ALL, L "attn_k.weight" },
-    { QR_W_REC_V, QR_SLICE_ALL, L "attn_v.weight" },
     { QR_W_REC_DT_A, QR_SLICE_ALL, L "ssm_f_a.weight" },
     { QR_W_REC_DT, QR_SLICE_ALL, L "ssm_f_b.weight" },
     { QR_W_REC_Z_A, QR_SLICE_ALL, L "ssm_g_a.weight" },
     { QR_W_REC_Z, QR_SLICE_ALL, L "ssm_g_b.weight" },
-    { QR_W_REC_BETA, QR_SLICE_ALL, L "ssm_beta.weight" },
-    { QR_W_REC_CONV_Q, QR_SLICE_ALL, L "ssm_conv1d_q.weight" },
-    { QR_W_REC_CONV_K, QR_SLICE_ALL, L "ssm_conv1d_k.weight" },
-    { QR_W_REC_CONV_V, QR_SLICE_ALL, L "ssm_conv1d_v.weight" },
-    { QR_W_REC_A, QR_SLICE_ALL, L "ssm_a" },
-    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, L "ssm_dt.bias" },
-    { QR_W_REC_NORM, QR_SLICE_ALL, L "ssm_norm.weight" },
-    { QR_W_REC_OUT, QR_SLICE_ALL, L "attn_output.weight" },
+    QR_NAMES_GGUF_KDA,
     { 0 },
 };
 #undef L

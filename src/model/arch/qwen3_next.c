@@ -2,6 +2,7 @@
 /* qwen3_next.c - Qwen3-Next and Qwen3.5, dense and with experts: gated delta net, gated attention
  * in every fourth layer, norms with 1 + w. */
 #include "model/arch/arch.h"
+#include "model/arch/recurrent_names.h"
 
 static const struct qr_hf_default defaults[] = {
     { "max_position_embeddings", 32768 },
@@ -95,21 +96,9 @@ static const struct qr_name_rule gguf_names[] = {
     { QR_W_ATTN_Q, QR_SLICE_HALF_QUERY, L "attn_q.weight" },
     { QR_W_ATTN_GATE, QR_SLICE_HALF_GATE, L "attn_q.weight" },
     { QR_W_FFN_NORM, QR_SLICE_ALL, L "post_attention_norm.weight" },
-    { QR_W_REC_Q, QR_SLICE_REC_QKV_Q, L "attn_qkv.weight" },
-    { QR_W_REC_K, QR_SLICE_REC_QKV_K, L "attn_qkv.weight" },
-    { QR_W_REC_V, QR_SLICE_REC_QKV_V, L "attn_qkv.weight" },
-    { QR_W_REC_Z, QR_SLICE_ALL, L "attn_gate.weight" },
     { QR_W_REC_BETA, QR_SLICE_REC_KEY_BETA, L "ssm_ba.weight" },
     { QR_W_REC_DT, QR_SLICE_REC_KEY_DT, L "ssm_ba.weight" },
-    { QR_W_REC_BETA, QR_SLICE_ALL, L "ssm_beta.weight" },
-    { QR_W_REC_DT, QR_SLICE_ALL, L "ssm_alpha.weight" },
-    { QR_W_REC_CONV_Q, QR_SLICE_REC_QKV_Q, L "ssm_conv1d.weight" },
-    { QR_W_REC_CONV_K, QR_SLICE_REC_QKV_K, L "ssm_conv1d.weight" },
-    { QR_W_REC_CONV_V, QR_SLICE_REC_QKV_V, L "ssm_conv1d.weight" },
-    { QR_W_REC_A, QR_SLICE_ALL, L "ssm_a" },
-    { QR_W_REC_DT_BIAS, QR_SLICE_ALL, L "ssm_dt.bias" },
-    { QR_W_REC_NORM, QR_SLICE_ALL, L "ssm_norm.weight" },
-    { QR_W_REC_OUT, QR_SLICE_ALL, L "ssm_out.weight" },
+    QR_NAMES_GGUF_GATED_DELTA,
     { 0 },
 };
 #undef L

@@ -77,6 +77,40 @@
         QR_W_REC_OUT, QR_SLICE_ALL, "blk.%u.ssm_out.weight"                                        \
     }
 
+/* Gated delta net of Qwen3-Next, Qwen3.5 and Qwen4-Exp. */
+#define QR_NAMES_GGUF_GATED_DELTA                                                                  \
+    { QR_W_REC_Q, QR_SLICE_REC_QKV_Q, "blk.%u.attn_qkv.weight" },                                  \
+        { QR_W_REC_K, QR_SLICE_REC_QKV_K, "blk.%u.attn_qkv.weight" },                              \
+        { QR_W_REC_V, QR_SLICE_REC_QKV_V, "blk.%u.attn_qkv.weight" },                              \
+        { QR_W_REC_Z, QR_SLICE_ALL, "blk.%u.attn_gate.weight" },                                   \
+        { QR_W_REC_BETA, QR_SLICE_ALL, "blk.%u.ssm_beta.weight" },                                 \
+        { QR_W_REC_DT, QR_SLICE_ALL, "blk.%u.ssm_alpha.weight" },                                  \
+        { QR_W_REC_CONV_Q, QR_SLICE_REC_QKV_Q, "blk.%u.ssm_conv1d.weight" },                       \
+        { QR_W_REC_CONV_K, QR_SLICE_REC_QKV_K, "blk.%u.ssm_conv1d.weight" },                       \
+        { QR_W_REC_CONV_V, QR_SLICE_REC_QKV_V, "blk.%u.ssm_conv1d.weight" },                       \
+        { QR_W_REC_A, QR_SLICE_ALL, "blk.%u.ssm_a" },                                              \
+        { QR_W_REC_DT_BIAS, QR_SLICE_ALL, "blk.%u.ssm_dt.bias" },                                  \
+        { QR_W_REC_NORM, QR_SLICE_ALL, "blk.%u.ssm_norm.weight" },                                 \
+    {                                                                                              \
+        QR_W_REC_OUT, QR_SLICE_ALL, "blk.%u.ssm_out.weight"                                        \
+    }
+
+/* KDA, without the projections of decays and gates. A is exp(A_log). */
+#define QR_NAMES_GGUF_KDA                                                                          \
+    { QR_W_REC_Q, QR_SLICE_ALL, "blk.%u.attn_q.weight" },                                          \
+        { QR_W_REC_K, QR_SLICE_ALL, "blk.%u.attn_k.weight" },                                      \
+        { QR_W_REC_V, QR_SLICE_ALL, "blk.%u.attn_v.weight" },                                      \
+        { QR_W_REC_BETA, QR_SLICE_ALL, "blk.%u.ssm_beta.weight" },                                 \
+        { QR_W_REC_CONV_Q, QR_SLICE_ALL, "blk.%u.ssm_conv1d_q.weight" },                           \
+        { QR_W_REC_CONV_K, QR_SLICE_ALL, "blk.%u.ssm_conv1d_k.weight" },                           \
+        { QR_W_REC_CONV_V, QR_SLICE_ALL, "blk.%u.ssm_conv1d_v.weight" },                           \
+        { QR_W_REC_A, QR_SLICE_ALL, "blk.%u.ssm_a" },                                              \
+        { QR_W_REC_DT_BIAS, QR_SLICE_ALL, "blk.%u.ssm_dt.bias" },                                  \
+        { QR_W_REC_NORM, QR_SLICE_ALL, "blk.%u.ssm_norm.weight" },                                 \
+    {                                                                                              \
+        QR_W_REC_OUT, QR_SLICE_ALL, "blk.%u.attn_output.weight"                                    \
+    }
+
 /* RWKV-6; older converters have a tensor for each mix. */
 #define QR_NAMES_GGUF_WKV6                                                                         \
     { QR_W_REC_MIX_X, QR_SLICE_ALL, "blk.%u.time_mix_lerp_x.weight" },                             \
